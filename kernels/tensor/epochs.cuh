@@ -154,9 +154,8 @@ template <u32 H, bool CACHED, class Entry> BG_DEVICE float4 epochs_rows(u32 coun
     return sum;
 }
 
-/// The sum of rows of a table of 2^shift columns; every group of so many lanes gets it.
-template <class Name> BG_DEVICE f32 epochs_sum(u32 count, const f32* table, u32 shift, const Name& name) {
-    constexpr u32 AHEAD = 8;
+/// The sum of rows of a table of 2^shift columns, so many of which a lane reads ahead; every group of so many lanes gets it.
+template <u32 AHEAD = 8, class Name> BG_DEVICE f32 epochs_sum(u32 count, const f32* table, u32 shift, const Name& name) {
     const u32 groups = WARP >> shift, group = lane() >> shift, column = lane() & ((1u << shift) - 1);
     f32 sum = 0;
     for (u32 base = group; base < count; base += groups * AHEAD) {

@@ -120,38 +120,60 @@ template <u32 H> struct GcnTrainer : EpochsTrainer<H> {
             }
         }
     }
-    BG_DEVICE void score_middle() {
+    /// The sum of so many rows that a row of the middle names, four columns a lane.
+    BG_DEVICE float4 middle_names(u64 begin, u32 count) const {
+        return epochs_rows<H, false>(count, p.input_sums, [&](u32 i) { return make_uint2(p.middle.names[begin + i], __float_as_uint(1.0f)); });
+    }
+    /// What follows from the sum of a row of the middle.
+    BG_DEVICE void middle_row(u64 r, const float4& sum) {
         f32* row = (f32*)kept;
         const u32 c = lane() & (width - 1), group = lane() >> shift, groups = WARP >> shift;
-        for (u64 r = scored_first(); r < p.middle.rows; r += (u64)warps * gridDim.x) {
-            const u64 begin = p.middle.begin[r];
-            const u32 count = (u32)(p.middle.begin[r + 1] - begin);
-            const f32 scale = p.middle.scales[r];
-            const float4 sum =
-                epochs_rows<H, false>(count, p.input_sums, [&](u32 i) { return make_uint2(p.middle.names[begin + i], __float_as_uint(1.0f)); });
-            const f32 x[4] = {sum.x, sum.y, sum.z, sum.w};
-            warp_sync();
-            if (lane() < H / 4) {
+        const f32 x[4] = {sum.x, sum.y, sum.z, sum.w}, scale = p.middle.scales[r];
+        warp_sync();
+        if (lane() < H / 4) {
 #pragma unroll
-                for (u32 u = 0; u < 4; u++) {
-                    const f32 y = x[u] * scale + bias(lane() * 4 + u);
-                    if (!(y == y)) flags |= EPOCHS_ODD;
-                    row[lane() * 4 + u] = y > 0 ? y : 0.0f;
-                }
+            for (u32 u = 0; u < 4; u++) {
+                const f32 y = x[u] * scale + bias(lane() * 4 + u);
+                if (!(y == y)) flags |= EPOCHS_ODD;
+                row[lane() * 4 + u] = y > 0 ? y : 0.0f;
             }
-            warp_sync();
-            f32 z = 0;
-            for (u32 h = group; h < H; h += groups) z += row[h] * w2[(h << shift) + c];
-            for (u32 d = width; d < WARP; d <<= 1) z += shuffle_xor(z, d);
-            if (lane() < width) p.middle_sums[(r << shift) + c] = z * scale;
         }
+        warp_sync();
+        f32 z = 0;
+        for (u32 h = group; h < H; h += groups) z += row[h] * w2[(h << shift) + c];
+        for (u32 d = width; d < WARP; d <<= 1) z += shuffle_xor(z, d);
+        if (lane() < width) p.middle_sums[(r << shift) + c] = z * scale;
+    }
+    /// All rows of the middle but the block's long one, of which every warp sums a part.
+    BG_DEVICE void score_middle() {
+        for (u64 r = p.long_rows + scored_first(); r < p.middle.rows; r += (u64)warps * gridDim.x) {
+            const u64 begin = p.middle.begin[r];
+            middle_row(r, middle_names(begin, (u32)(p.middle.begin[r + 1] - begin)));
+        }
+        if (blockIdx.x >= p.long_rows) return;
+        const u64 begin = p.middle.begin[blockIdx.x];
+        const u32 count = (u32)(p.middle.begin[blockIdx.x + 1] - begin), part = ceil_div(count, warps), first = min_of(warp * part, count);
+        const float4 sum = middle_names(begin + first, min_of(part, count - first));
+        warp_sync();
+        if (lane() < H / 4) ((float4*)kept)[lane()] = sum;
+    }
+    /// The block's long row, in the order of its parts; a barrier of the block is before it.
+    BG_DEVICE void score_long() {
+        if (blockIdx.x >= p.long_rows || warp != warps - 1) return;
+        const float4* parts = (const float4*)(kept - warp * (EPOCHS_WARP_WORDS / 2));
+        float4 sum = make_float4(0, 0, 0, 0);
+        if (lane() < H / 4) {
+            for (u32 w = 0; w < warps; w++) epochs_add(sum, 1.0f, parts[w * (EPOCHS_WARP_WORDS / 4) + lane()]);
+        }
+        middle_row(blockIdx.x, sum);
     }
     BG_DEVICE void score_output() {
         for (u64 r = scored_first(); r < p.output.rows; r += (u64)warps * gridDim.x) {
             const u64 begin = p.output.begin[r];
             const u32 count = (u32)(p.output.begin[r + 1] - begin);
             const u32 label = p.labels[r] & 0x3fffffffu, part = p.labels[r] >> 30;
-            const f32 sum = epochs_sum(count, p.middle_sums, shift, [&](u32 i) { return p.output.names[begin + i]; });
+            const auto name = [&](u32 i) { return p.output.names[begin + i]; };
+            const f32 sum = count < EPOCHS_LONG ? epochs_sum(count, p.middle_sums, shift, name) : epochs_sum<16>(count, p.middle_sums, shift, name);
             const EpochsSoftmax s(sum * p.output.scales[r] + last_bias(lane() & (width - 1)), label, p.run.classes, shift);
             this->count_score(s, part);
         }
@@ -178,6 +200,7 @@ template <u32 H> struct GcnTrainer : EpochsTrainer<H> {
             if (trained) backward();
             if (scored) score_middle();
             __syncthreads();
+            if (scored) score_long();
             if (trained) backward_rows(sums);
             barrier.arrive();
             if (trained) this->prepare_first(b.columns.lists, epoch);

@@ -41,11 +41,13 @@ struct GcnEpochsParams {
     f32* gradients;          // rows x H
     GcnLists input;          // rows of the features, for scores: names are columns
     const f32* input_values;
-    GcnLists middle;
+    GcnLists middle;         // the long ones first, one for each of as many blocks
     GcnLists output;
     const u32* labels;       // of the rows of output: the class, and the part << 30
     f32* input_sums;         // rows x H
     f32* middle_sums;        // rows x CP
     u32 most_rows, most_pairs;
+    u32 long_rows;           // of middle
+    u32 reserved;
 };
 }  // namespace bg

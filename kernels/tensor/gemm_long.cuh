@@ -223,7 +223,8 @@ template <class T, u32 TILES, u32 LENGTH> struct LongRows {
                     const float4 from = *(const float4*)(stored + (r + k * APART) * PITCH + own + i);
                     x[k][i] = from.x, x[k][i + 1] = from.y, x[k][i + 2] = from.z, x[k][i + 3] = from.w;
                 }
-            finish_vectors(p.epilogue, p.y, RowsOf{row + r, p.rows - 1, APART}, column, x);
+            // Of halves summands have no factors: registers for them would be too many.
+            finish_vectors<same_type<T, f32>::value>(p.epilogue, p.y, RowsOf{row + r, p.rows - 1, APART}, column, x);
         }
     }
     BG_DEVICE void run() const {

@@ -22,7 +22,8 @@ template <u32 R, u32 N, class F> BG_DEVICE void each_neighbour(const F& f) {
 }
 
 /// Takes neighbours of R rows through one of the steps that the host lists for this kernel. What is read for all rows is on its way at once.
-template <u32 R, u32 N> BG_DEVICE void vector_step(const TensorStep& s, const RowsOf& rows, u32 column, f32 (&x)[R][N]) {
+/// SCALES: a summand may have a factor for each column.
+template <bool SCALES, u32 R, u32 N> BG_DEVICE void vector_step(const TensorStep& s, const RowsOf& rows, u32 column, f32 (&x)[R][N]) {
     const f32 p = (f32)s.p;
     f32 z[R][N];
     const auto load = [&] {
@@ -42,8 +43,8 @@ template <u32 R, u32 N> BG_DEVICE void vector_step(const TensorStep& s, const Ro
         case STEP_BIAS: each_neighbour<R, N>([&](u32 r, u32 i) { x[r][i] += real_at<f32>(s.other.data, column + i); }); break;
         case STEP_ADD:
             load();
-            if (s.second) each_neighbour<R, N>([&](u32 r, u32 i) { x[r][i] += p * real_at<f32>(s.second, column + i) * z[r][i]; });
-            else each_neighbour<R, N>([&](u32 r, u32 i) { x[r][i] += p * z[r][i]; });
+            if (SCALES && s.second) each_neighbour<R, N>([&](u32 r, u32 i) { z[r][i] *= real_at<f32>(s.second, column + i); });
+            each_neighbour<R, N>([&](u32 r, u32 i) { x[r][i] += p * z[r][i]; });
             break;
         case STEP_MULTIPLY:
             load();
@@ -68,9 +69,9 @@ template <u32 R, u32 N> BG_DEVICE void vector_step(const TensorStep& s, const Ro
 }
 
 /// Takes neighbours of R rows through all steps, and stores those of rows that there are.
-template <u32 R, u32 N>
+template <bool SCALES = true, u32 R, u32 N>
 BG_DEVICE void finish_vectors(const TensorEpilogue& epilogue, const TensorOut& y, const RowsOf& rows, u32 column, f32 (&x)[R][N]) {
-    for (u32 k = 0; k < epilogue.count; k++) vector_step(epilogue.steps[k], rows, column, x);
+    for (u32 k = 0; k < epilogue.count; k++) vector_step<SCALES>(epilogue.steps[k], rows, column, x);
 #pragma unroll
     for (u32 r = 0; r < R; r++) {
         if (r == 0 || rows.has(r)) store_floats<N>(y, rows.first + r * rows.step, column, x[r]);

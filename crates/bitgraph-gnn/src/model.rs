@@ -382,10 +382,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             x = Features::Dense(y);
             read(l + 1, &x, tape.as_deref_mut())?;
         }
-        if let Some(sum) = sum {
-            return Ok(sum);
-        }
-        Ok(x.as_dense("a model without layers")?.clone())
+        sum.map_or_else(|| Ok(x.as_dense("a model without layers")?.clone()), Ok)
     }
     /// Writes the gradients of all parameters, from that of the logits; the graph, parameters and mode are those of the forward pass.
     ///

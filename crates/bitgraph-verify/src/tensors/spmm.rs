@@ -181,6 +181,8 @@ fn epilogues<B: TensorBackend>(report: &mut Report, backend: &B, form: &str, pat
                     (v * other.get(i, c) - 0.5 * other.get(i, c)) * f64::from(gamma[c])
                 });
                 found.push((expected, y));
+                let y = base().add_times_columns(&z, &affine.0).eval()?.to_host()?;
+                found.push((sums.map(|v, i, c| v + f64::from(gamma[c]) * other.get(i, c)), y));
                 let y = base().threshold(&one(t.clone())?).eval()?.to_host()?;
                 found.push((sums.map(|v, _, c| if v >= f64::from(t[c]) { 1.0 } else { -1.0 }), y));
                 let y = base().quantise(Quantise { scale: 4.0, zero_point: 8, bits: 4 }).eval()?.to_host()?;

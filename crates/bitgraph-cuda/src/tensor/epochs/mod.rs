@@ -19,6 +19,8 @@ use bitgraph_kernels::constant;
 use bitgraph_tensor::ops::{Epochs, EpochsLayers, EpochsOp, Whole};
 
 const SEGMENT: usize = constant("tuning/epochs.cuh", "EPOCHS_SEGMENT") as usize;
+/// Names of a row of scores from which on the warps of a block share it.
+const LONG: usize = constant("tuning/epochs.cuh", "EPOCHS_LONG") as usize;
 const RECORDS: usize = constant("tuning/epochs.cuh", "EPOCHS_RECORDS") as usize;
 const THREADS: u32 = constant("tuning/epochs.cuh", "EPOCHS_THREADS") as u32;
 const WARP_WORDS: u64 = constant("tuning/epochs.cuh", "EPOCHS_WARP_WORDS");

@@ -85,6 +85,12 @@ fn addends() {
             let size = wanted.map(|_, _, _| 8.0 * (length as f64 + 1.0));
             let what = format!("{rows} x {length} x {columns}, {} and {}", T::DTYPE, Z::DTYPE);
             near(&what, &gemm(&a, &b).add(&z).eval().unwrap(), &wanted, &size, length as f64 + 4.0, DType::F32);
+            // Factors of its columns are no part of what the library adds.
+            let d = dense::<T::Real>(&cuda, 1, columns, 7);
+            let factors = Plain::of(&d);
+            let wanted = wanted.map(|x, i, c| x + (factors.at(0, c) - 1.0) * pz.at(i, c));
+            let found = gemm(&a, &b).add_times_columns(&z, &d).eval().unwrap();
+            near(&format!("{what}, with factors"), &found, &wanted, &size.map(|x, _, _| 8.0 * x), length as f64 + 4.0, DType::F32);
         }
     }
     of::<f32, f32>();

@@ -235,7 +235,7 @@ fn without_memory_for_a_batch() {
 /// A sampler, or none where its graph or its arrays do not fit.
 fn sampler_or_memory(cuda: &Cuda, set: &Dataset) -> Option<Box<dyn NeighbourSampler<Cuda>>> {
     let graph = Graph::<Cuda, f32>::new(cuda, set.graph()).ok()?;
-    let (adjacency, labels, classes) = (graph.adjacency().unwrap(), set.labels().of(), CLASSES);
+    let (adjacency, labels, classes) = (graph.adjacency().ok()?, set.labels().of(), CLASSES);
     match cuda.neighbours(&NeighboursOp { adjacency, fanouts: &[3, 3], batch: 30, labels, classes, sparse: None }).unwrap() {
         Whole::Done(sampler) => Some(sampler),
         Whole::Declined(_) => None,

@@ -47,6 +47,8 @@ parameters! {
         middle_sums: DevicePtr<f32>,
         most_rows: u32,
         most_pairs: u32,
+        long_rows: u32,
+        reserved: u32,
     }
 }
 
@@ -155,6 +157,8 @@ pub(super) fn train(
             middle_sums: middle_sums.ptr(),
             most_rows: plan.most_rows,
             most_pairs: plan.most_pairs,
+            long_rows: plan.long_rows,
+            reserved: 0,
         })
     }?;
     run.finish(op)

@@ -3,9 +3,10 @@
 //! Invariant: every row of the hidden layer that the loss sees and every column of the features belongs to one block; the order of a list
 //! depends on the graph and the number of blocks alone.
 
-use super::super::RECORDS;
 use super::super::lists::{OWN, Problem, Term, Terms, Words, add_columns, add_lists, heard, places, reached, share_out};
+use super::super::{LONG, RECORDS};
 use super::Block;
+use std::cmp::Reverse;
 
 /// Rows that are scored, by rows of the layer before.
 #[derive(Default)]
@@ -52,6 +53,8 @@ pub(super) struct Extent {
     pub most_pairs: u32,
     pub most_columns: u32,
     pub most_words: u32,
+    /// Rows of the middle that blocks share, the first ones.
+    pub long_rows: u32,
 }
 
 /// How many records the lists have, or none if they are more than are worth it.
@@ -116,7 +119,7 @@ impl Plan {
             heard(adjacency, x).for_each(|u| hearers[row_of[u as usize] as usize].push(x));
         }
 
-        let mut plan = Self::scores(problem, scales, &column_place);
+        let mut plan = Self::scores(problem, scales, &column_place, blocks);
         plan.entries = entries;
         plan.extent.rows = rows.len();
         let (mut rows_begin, mut columns_begin) = (0, 0);
@@ -168,11 +171,14 @@ impl Plan {
         Some(plan)
     }
 
-    /// The lists of scores alone.
-    fn scores(problem: &Problem<'_>, scales: &[f32], column_place: &[u32]) -> Self {
+    /// The lists of scores alone. The longest rows of the middle come first, at most one for each block.
+    fn scores(problem: &Problem<'_>, scales: &[f32], column_place: &[u32], blocks: usize) -> Self {
         let (adjacency, features, n) = (problem.adjacency, problem.features, problem.adjacency.nrows());
         let scored: Vec<u32> = problem.parts.concat();
-        let middle = reached(adjacency, &scored);
+        let mut middle = reached(adjacency, &scored);
+        let names = |node: &u32| adjacency.degree(*node as usize) + 1;
+        middle.sort_by_key(|node| Reverse(names(node)));
+        let long_rows = middle.iter().take(blocks).take_while(|node| names(node) >= LONG).count() as u32;
         let input = reached(adjacency, &middle);
         let (middle_of, input_of) = (places(&middle, n), places(&input, n));
         let around = |place: &[u32], node: u32, to: &mut Vec<u32>| to.extend(heard(adjacency, node).map(|j| place[j as usize]));
@@ -187,7 +193,7 @@ impl Plan {
             blocks: Vec::new(),
             words: Vec::new(),
             entries: Vec::new(),
-            extent: Extent::default(),
+            extent: Extent { long_rows, ..Extent::default() },
         }
     }
 }
