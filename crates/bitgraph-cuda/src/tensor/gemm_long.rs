@@ -60,7 +60,7 @@ fn has(device: &Device, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> bool {
     let long = if properties.emulated { LONGEST / 256 } else { LONGEST };
     // A sum in passes takes a step itself.
     let listed = length <= LENGTH || op.epilogue.0.len() < MOST;
-    // Registers for them would be too many beside those of halves: with them a spill took a tenth of a step of training.
+    // Registers for them would be too many beside those of halves: kernels that had them spilled, and steps of training took up to a tenth longer.
     let scaled = dtype != DType::F32 && op.epilogue.0.iter().any(|step| matches!(step, Step::Add { columns: Some(_), .. }));
     (properties.emulated || properties.compute >= (8, 0))
         && matches!(dtype, DType::F32 | DType::F16 | DType::Bf16)
