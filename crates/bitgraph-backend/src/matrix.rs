@@ -47,10 +47,11 @@ impl<B: Backend> Matrix<B> {
         Self { raw: self.backend.matrix_short_lived(self.raw, longest), ..self }
     }
     /// The same matrix, of a pattern that equals its transpose, as [`Csr::is_symmetric`] tells: the caller answers for it. What goes over the
-    /// pattern's transpose alone then goes over the pattern, and no transpose is made and kept.
+    /// pattern's transpose alone then goes over the pattern, and no transpose is made and kept. One that is not square is not symmetric, whoever says so.
     #[must_use]
     pub fn with_symmetric_pattern(self) -> Self {
-        Self { symmetric: true, ..self }
+        let (rows, columns) = self.shape();
+        Self { symmetric: rows == columns, ..self }
     }
     /// Whether the pattern is known to equal its transpose: [`Matrix::with_symmetric_pattern`].
     #[must_use]

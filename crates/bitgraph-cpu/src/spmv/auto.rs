@@ -106,7 +106,7 @@ fn strips(rows: usize) -> f64 {
 const NEAR_CHIP: usize = 64 << 20;
 
 /// Nanoseconds to read a line of `x` of so many elements once a strip: from a core's second cache, or from beyond. With a third cache of 300 MiB
-/// 2^20 and 2^21 columns of 32 and 16 entries took 2.0 and 3.3. With one of 32 MiB nineteen uniform graphs of 2^18 to 2^21 vertices took 0.5 to 1.3,
+/// 2^20 and 2^21 columns of 32 and 16 entries took 2.0 and 3.3. With one of 32 MiB fourteen uniform graphs of 2^18 to 2^21 vertices took 0.5 to 1.4,
 /// but 2^22 ten times as much, where it no longer held them.
 fn line_cost(columns: usize) -> f64 {
     let (bytes, third) = (columns * size_of::<f32>(), caches::third());

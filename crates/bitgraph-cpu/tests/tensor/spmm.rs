@@ -362,6 +362,8 @@ fn symmetric_patterns_are_their_transposes() {
             assert_eq!(weighted(&known), weighted(&unknown), "{name}, with values");
         }
     }
+    let oblong = Csr::empty(3, 4).unwrap();
+    assert!(!matrix::<f32>(&Cpu::new(), &oblong, false, FormatKind::Csr).with_symmetric_pattern().has_symmetric_pattern());
 }
 
 /// A result larger than every cache, which is written past them: whole, and as columns of a wider one.
