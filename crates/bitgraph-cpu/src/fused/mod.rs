@@ -2,6 +2,7 @@
 
 pub mod bfs;
 pub mod cc;
+mod fetch;
 mod lists;
 pub mod msbfs;
 pub mod pagerank;

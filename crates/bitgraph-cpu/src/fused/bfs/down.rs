@@ -11,9 +11,10 @@
 
 #![allow(unsafe_code)]
 
-use super::BfsLayout;
 use super::rounds::Part;
 use super::search::Rows;
+use super::{Ahead, BfsLayout};
+use crate::fused::fetch::{beside, fetch};
 use crate::{Isa, trace};
 use bitgraph_algorithms::UNREACHED;
 use std::mem::MaybeUninit;
@@ -22,18 +23,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How many places ahead in the queue rows are fetched.
 const AHEAD: usize = 8;
-
-/// Asks for the cache line of an address, which need not be valid.
-#[inline(always)]
-pub(super) fn fetch<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch does not fault.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
 
 /// Pushes `level` of the queue; new vertices get the mark, or else their parent. Returns where the queue ends, and the arcs.
 pub(super) fn over_marks(
@@ -45,7 +34,8 @@ pub(super) fn over_marks(
     layout: &BfsLayout,
 ) -> (usize, u64) {
     assert!(queue.len() >= marks.len() + 64 && rows.0.len() == marks.len() + 1 && level.end <= marks.len());
-    trace::enter(match (layout.uneven, layout.scattered) {
+    let scattered = layout.ahead == Ahead::Marks;
+    trace::enter(match (layout.uneven, scattered) {
         (true, true) => "bfs: over marks of joined rows, scattered",
         (true, false) => "bfs: over marks of joined rows",
         (false, true) => "bfs: over marks, scattered",
@@ -53,13 +43,10 @@ pub(super) fn over_marks(
     });
     // SAFETY: the assertion, and the module's invariants.
     unsafe {
-        match (layout.uneven, layout.scattered, mark.is_none()) {
-            (true, true, true) => over_joined::<true, true>(rows, queue, level, marks, mark),
-            (true, true, false) => over_joined::<true, false>(rows, queue, level, marks, mark),
-            (true, false, true) => over_joined::<false, true>(rows, queue, level, marks, mark),
-            (true, false, false) => over_joined::<false, false>(rows, queue, level, marks, mark),
-            (false, true, _) => over_rows::<true>(rows, queue, level, marks, mark),
-            (false, false, _) => over_rows::<false>(rows, queue, level, marks, mark),
+        match (layout.uneven, mark.is_none()) {
+            (true, true) => over_joined::<true>(rows, queue, level, marks, mark, layout.ahead),
+            (true, false) => over_joined::<false>(rows, queue, level, marks, mark, layout.ahead),
+            (false, _) => over_rows(rows, queue, level, marks, mark, layout.ahead),
         }
     }
 }
@@ -69,7 +56,7 @@ pub(super) fn over_marks(
 /// # Safety
 /// The queue holds vertices up to there.
 #[inline(always)]
-unsafe fn fetch_ahead<const SCATTERED: bool>((offsets, indices): Rows<'_>, queue: *const u32, h: usize, end: usize, marks: *const u32) {
+unsafe fn fetch_ahead((offsets, indices): Rows<'_>, queue: *const u32, h: usize, end: usize, marks: *const u32, ahead: Ahead) {
     let (o, ids) = (offsets.as_ptr(), indices.as_ptr());
     // SAFETY: the contract; what is read are offsets of vertices, and ids at places that there are.
     unsafe {
@@ -77,7 +64,7 @@ unsafe fn fetch_ahead<const SCATTERED: bool>((offsets, indices): Rows<'_>, queue
             fetch(o.add(*queue.add(h + 3 * AHEAD) as usize));
             let second = *o.add(*queue.add(h + 2 * AHEAD) as usize) as usize;
             fetch(ids.wrapping_add(second));
-            if SCATTERED {
+            if ahead == Ahead::Marks {
                 let third = *o.add(*queue.add(h + AHEAD) as usize) as usize;
                 for k in 0..4 {
                     fetch(marks.add(*ids.add((third + k).min(indices.len() - 1)) as usize));
@@ -85,6 +72,14 @@ unsafe fn fetch_ahead<const SCATTERED: bool>((offsets, indices): Rows<'_>, queue
             }
         }
     }
+}
+
+/// Fetches what lies beside a vertex, whose row is `first..last`.
+#[inline(always)]
+fn fetch_beside((offsets, indices): Rows<'_>, v: usize, (first, last): (usize, usize), marks: *const u32) {
+    beside(indices.as_ptr(), first..last);
+    beside(offsets.as_ptr(), v..v);
+    beside(marks, v..v);
 }
 
 /// Goes over an entry: a vertex without a mark gets the value, and is queued at `end`.
@@ -108,12 +103,13 @@ unsafe fn visit(queue: *mut u32, marks: *mut u32, u: u32, value: u32, end: &mut 
 ///
 /// # Safety
 /// The module's invariants hold, and the lengths agree.
-unsafe fn over_rows<const SCATTERED: bool>(
+unsafe fn over_rows(
     rows: Rows<'_>,
     queue: &mut [u32],
     level: Range<usize>,
     marks: &mut [u32],
     mark: Option<u32>,
+    ahead: Ahead,
 ) -> (usize, u64) {
     let (o, ids, q, m) = (rows.0.as_ptr(), rows.1.as_ptr(), queue.as_mut_ptr(), marks.as_mut_ptr());
     let mut end = level.end;
@@ -123,8 +119,11 @@ unsafe fn over_rows<const SCATTERED: bool>(
         // vertices.
         unsafe {
             let v = *q.add(h) as usize;
-            fetch_ahead::<SCATTERED>(rows, q, h, end, m);
+            fetch_ahead(rows, q, h, end, m, ahead);
             let (first, last) = (*o.add(v) as usize, *o.add(v + 1) as usize);
+            if ahead == Ahead::Beside {
+                fetch_beside(rows, v, (first, last), m);
+            }
             arcs += (last - first) as u64;
             let value = mark.unwrap_or(v as u32);
             for k in first..last {
@@ -179,12 +178,13 @@ impl Joined {
 ///
 /// # Safety
 /// The module's invariants hold, and the lengths agree.
-unsafe fn over_joined<const SCATTERED: bool, const PARENTS: bool>(
+unsafe fn over_joined<const PARENTS: bool>(
     rows: Rows<'_>,
     queue: &mut [u32],
     level: Range<usize>,
     marks: &mut [u32],
     mark: Option<u32>,
+    ahead: Ahead,
 ) -> (usize, u64) {
     let (o, q, m) = (rows.0.as_ptr(), queue.as_mut_ptr(), marks.as_mut_ptr());
     let (mut end, mut arcs, mut joined, mark) = (level.end, 0, Joined::new(), mark.unwrap_or(0));
@@ -196,9 +196,12 @@ unsafe fn over_joined<const SCATTERED: bool, const PARENTS: bool>(
         while h < stop && long.is_none() {
             // SAFETY: the queue holds vertices; rows of one group are joined.
             unsafe {
-                fetch_ahead::<SCATTERED>(rows, q, h, end, m);
+                fetch_ahead(rows, q, h, end, m, ahead);
                 let v = *q.add(h);
                 let (first, last) = (*o.add(v as usize) as usize, *o.add(v as usize + 1) as usize);
+                if ahead == Ahead::Beside {
+                    fetch_beside(rows, v as usize, (first, last), m);
+                }
                 arcs += (last - first) as u64;
                 if !joined.push::<PARENTS>(rows.1, v, first, last) {
                     long = Some((v, first..last));
@@ -292,7 +295,7 @@ pub(super) fn push<const SHARED: bool>(
     mark: Option<u32>,
     found: &mut Vec<u32>,
     isa: Isa,
-    scattered: bool,
+    ahead: Ahead,
 ) {
     let (offsets, indices) = rows;
     assert!(offsets.len() == marks.len() + 1);
@@ -306,12 +309,17 @@ pub(super) fn push<const SHARED: bool>(
             fetch(indices.as_ptr().wrapping_add(row));
             fetch(indices.as_ptr().wrapping_add(row + 16));
         }
-        if scattered && let Some(row) = at(k + AHEAD) {
+        if ahead == Ahead::Marks
+            && let Some(row) = at(k + AHEAD)
+        {
             for &u in indices[row..].iter().take(4) {
                 fetch(marks.as_ptr().wrapping_add(u as usize));
             }
         }
         let (first, end) = (offsets[v as usize], offsets[v as usize + 1]);
+        if ahead == Ahead::Beside {
+            fetch_beside(rows, v as usize, (first as usize, end as usize), marks.as_ptr().cast());
+        }
         if !SHARED || end - first <= LONG_ROW {
             push_row::<SHARED>(&indices[first as usize..end as usize], marks, mark.unwrap_or(v), found, isa);
         }

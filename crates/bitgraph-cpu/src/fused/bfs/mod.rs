@@ -16,6 +16,7 @@ mod state;
 mod up;
 
 use crate::Isa;
+use crate::fused::fetch;
 use crate::fused::tc::work::Pool;
 use bitgraph_algorithms::{Bfs, BfsConfig, BfsOutput};
 use bitgraph_backend::{Error, Result};
@@ -35,8 +36,8 @@ pub struct BfsLayout {
     closed_degrees: u64,
     /// For every vertex the tail of largest out-degree among its incoming arcs, where degrees are skewed; 0 if it has none.
     max_neighbour: Option<Vec<u32>>,
-    /// Whether neighbours are far from each other in memory.
-    scattered: bool,
+    /// What is fetched before it is wanted.
+    ahead: Ahead,
     /// Whether neighbours have numbers near each other, so that those of several parts of a level are seldom the same.
     local: bool,
     /// Whether the ends of rows are hard to foresee.
@@ -44,6 +45,29 @@ pub struct BfsLayout {
     /// Whether searches take more threads the longer they last.
     growing: bool,
     scratch: Pool<Scratch>,
+}
+
+/// What levels that are pushed over marks fetch before it is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ahead {
+    /// The rows of vertices further on in the queue.
+    Rows,
+    /// Those, and the marks of their neighbours, which are far from each other in memory.
+    Marks,
+    /// Those, and all that lies beside a vertex, where neighbours are near and the graph is larger than caches close to a core.
+    Beside,
+}
+
+impl Ahead {
+    fn of(csr: &Csr) -> Self {
+        if fetch::scattered(csr) {
+            Self::Marks
+        } else if fetch::near(csr) {
+            Self::Beside
+        } else {
+            Self::Rows
+        }
+    }
 }
 
 /// What a layout is to hold.
@@ -100,7 +124,7 @@ impl BfsLayout {
             open: 0,
             closed_degrees: 0,
             max_neighbour: None,
-            scattered: false,
+            ahead: Ahead::Rows,
             local: false,
             uneven: false,
             growing: options.growing,
@@ -122,7 +146,7 @@ impl BfsLayout {
         if !n.is_multiple_of(64) {
             layout.closed[n >> 6] |= !0 << (n & 63);
         }
-        (layout.scattered, layout.local, layout.uneven) = (scattered(out), !apart(out, n / LOCAL), uneven(o));
+        (layout.ahead, layout.local, layout.uneven) = (Ahead::of(out), !fetch::apart(out, n / LOCAL), uneven(o));
         if options.max_degree {
             let degrees: Vec<u32> = (0..n).map(degree).collect();
             let mut max_neighbour = vec![0u32; n.next_multiple_of(64)];
@@ -219,25 +243,6 @@ fn signed(marks: Vec<u32>) -> Vec<i32> {
 
 /// Neighbours whose numbers differ by less than this part of the vertices are near each other: what is found in parts of a level is seldom the same.
 const LOCAL: usize = 8;
-
-/// Whether the neighbours of consecutive vertices lie apart by more than caches hold, by a sample.
-fn scattered(csr: &Csr) -> bool {
-    csr.nrows() >= 1 << 16 && apart(csr, 1 << 14)
-}
-
-/// Whether more than a quarter of the neighbours have numbers that differ by more than `distance`, by a sample.
-fn apart(csr: &Csr, distance: usize) -> bool {
-    let n = csr.nrows();
-    let (mut far, mut all) = (0u64, 0u64);
-    for k in 0..ASKED.min(n) {
-        let v = k * n / ASKED.min(n);
-        for &u in csr.row(v).iter().take(16) {
-            far += u64::from(v.abs_diff(u as usize) > distance);
-            all += 1;
-        }
-    }
-    far * 4 > all
-}
 
 /// Rows that are asked.
 const ASKED: usize = 512;

@@ -230,7 +230,7 @@ impl Round<'_> {
             let (level, next) = lists.split_at_mut(1);
             let (level, next) = if *filled == 0 { (&level[0], &mut next[0]) } else { (&next[0], &mut level[0]) };
             next.clear();
-            down::push::<false>(search.out, level, self.marks(), mark, next, search.pushes(), search.layout.scattered);
+            down::push::<false>(search.out, level, self.marks(), mark, next, search.pushes(), search.layout.ahead);
             *filled ^= 1;
             let (found, rows) = (&lists[*filled], &mut rows[*filled]);
             rows.clear();
@@ -275,7 +275,7 @@ impl Round<'_> {
                 let mark = (!search.parents).then_some(state.level + 1);
                 self.share_lists(turn, piece, posts, |list| {
                     let before = found.len();
-                    down::push::<true>(search.out, list, self.marks(), mark, found, search.pushes(), search.layout.scattered);
+                    down::push::<true>(search.out, list, self.marks(), mark, found, search.pushes(), search.layout.ahead);
                     sums.arcs += down::long_rows(search.out.0, &found[before..], rows);
                 });
                 // Parts of long rows are dealt in turns.

@@ -9,9 +9,9 @@
 
 #![allow(unsafe_code)]
 
-use super::down::fetch;
 use super::search::Rows;
 use crate::Isa;
+use crate::fused::fetch::fetch;
 
 /// How many places ahead in the queue rows are fetched.
 const AHEAD: usize = 10;

@@ -11,9 +11,9 @@
 
 #![allow(unsafe_code)]
 
-use super::down::fetch;
 use super::search::Rows;
 use crate::Isa;
+use crate::fused::fetch::fetch;
 
 /// A row longer than this has its last entry asked second.
 const LONG: usize = 64;

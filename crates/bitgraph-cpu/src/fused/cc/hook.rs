@@ -20,6 +20,7 @@ use super::graph::{Graph, Width, atomic};
 use super::pairs::{Pairs, Trees};
 use super::search::Scratch;
 use super::{Counts, largest_of, written};
+use crate::fused::fetch::fetch;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use crate::team::Team;
 use crate::trace;
@@ -171,20 +172,6 @@ fn written_cells(array: &mut [u32]) -> &[AtomicU32] {
     atomic(unsafe { &mut *(std::ptr::from_mut(array) as *mut [MaybeUninit<u32>]) })
 }
 
-/// Fetches the cache line of an element, if the machine can be asked to.
-#[inline(always)]
-fn prefetch(data: &[u32], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of any address is harmless.
-    #[allow(unsafe_code)]
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(data.as_ptr().wrapping_add(at).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (data, at);
-}
-
 /// What [`pass`] counts in a part.
 struct Passed {
     /// Numbers that were given.
@@ -227,7 +214,7 @@ fn pass<O: Width, const P: usize, const SHARED: bool>(
         let mut start = offsets[range.start].index();
         for (v, end) in range.clone().zip(&offsets[range.start + 1..=range.end]) {
             let (v, end) = (v as u32, end.index());
-            prefetch(columns, start + AHEAD);
+            fetch(columns.as_ptr().wrapping_add(start + AHEAD));
             // The entry past the last row is not read: a row without entries compares as its own vertex.
             let smallest = if start < end { columns[start] } else { v };
             hook(v, smallest.min(v));
@@ -259,7 +246,7 @@ fn link<O: Width, const P: usize, const SHARED: bool>(
         let mut start = offsets[range.start].index();
         for (v, end) in range.clone().zip(&offsets[range.start + 1..=range.end]) {
             let end = end.index();
-            prefetch(columns, start + AHEAD);
+            fetch(columns.as_ptr().wrapping_add(start + AHEAD));
             let u = if start < end { columns[end - 1] as usize } else { v };
             if let Some(pairs) = &mut pairs {
                 trees.hook(v, u, pairs);

@@ -3,8 +3,8 @@
 //! Invariant: a row is pushed as a whole; buckets are `delta` wide.
 
 use super::distance::Native;
-use super::packed::fetch;
 use super::rounds::{self, Own, Task};
+use crate::fused::fetch::{beside, fetch};
 use crate::fused::tc::work::Pool;
 use crate::team;
 use bitgraph_algorithms::SsspConfig;
@@ -23,6 +23,8 @@ pub(super) struct General<D> {
     pub out: Csr,
     /// In the pattern's order; none for weight 1 everywhere.
     pub weights: Option<Buffer<D>>,
+    /// Whether what lies beside a vertex is fetched.
+    pub near: bool,
     /// The default width of a bucket.
     pub delta: f64,
     /// Of runs that are over, for the next ones.
@@ -62,6 +64,13 @@ impl<D: Native> rounds::Arcs for Buckets<'_, D> {
                 continue;
             }
             let row = pattern.row_range(v as usize);
+            if self.graph.near {
+                beside(indices.as_ptr(), row.clone());
+                if let Some(w) = &self.graph.weights {
+                    beside(w.as_ptr(), row.clone());
+                }
+                beside(out.dist.as_ptr(), v as usize..v as usize);
+            }
             out.arcs += row.len();
             let heads = &indices[row.clone()];
             let mut relax = |u: u32, w: D| {

@@ -7,21 +7,21 @@
 #![allow(unsafe_code)]
 
 use super::buckets::Buckets;
-use super::ops::{Ops, Portable};
 use super::rows::ID;
+use crate::fused::fetch::{beside, fetch};
 use bitgraph_backend::{Control, Result};
 
 /// How many vertices ahead memory is asked for.
 const AHEAD: usize = 6;
 
-/// Fills `dist`, which holds the largest value everywhere; buckets are `2^shift` wide. With a target, distances above the
+/// Fills `dist`, which holds the largest value everywhere; buckets are `2^shift` wide. Where neighbours are near, what lies beside a vertex is fetched. With a target, distances above the
 /// target's are upper bounds.
 ///
 /// # Errors
 /// [`bitgraph_backend::Error::Cancelled`].
 pub(crate) fn search<const K: usize>(
     rows: &[u32],
-    shift: u32,
+    (shift, near): (u32, bool),
     source: u32,
     target: Option<u32>,
     control: &Control,
@@ -56,14 +56,19 @@ pub(crate) fn search<const K: usize>(
                         let place = i + AHEAD;
                         let ahead = if place < ids.len() { ids.as_ptr().add(place) } else { beyond.add(place - ids.len()) };
                         let ahead = *ahead as usize;
-                        Portable::prefetch(rows.wrapping_add(ahead.wrapping_mul(K)));
-                        Portable::prefetch(known.wrapping_add(ahead));
+                        fetch(rows.wrapping_add(ahead.wrapping_mul(K)));
+                        fetch(known.wrapping_add(ahead));
                         let base = *known.add(v as usize);
                         // Settled in an earlier bucket.
                         if base >> shift != now {
                             continue;
                         }
-                        let row = rows.add(v as usize * K);
+                        let at = v as usize;
+                        if near {
+                            beside(rows, at * K..at * K);
+                            beside(known.cast_const(), at..at);
+                        }
+                        let row = rows.add(at * K);
                         for k in 0..K {
                             let entry = *row.add(k);
                             let id = entry & ID;

@@ -16,6 +16,7 @@ use super::buckets::Buckets;
 use super::link::{Link, Report};
 use super::ops::{Ops, Sink, below};
 use super::rows::{HEAD, PAD, Rows};
+use crate::fused::fetch::{beside, fetch};
 use bitgraph_backend::{Control, Error, Result};
 
 /// The pull takes over when the settled rows hold this part of the arcs.
@@ -67,6 +68,8 @@ pub(crate) struct Task<'a> {
     pub source: u32,
     pub target: Option<u32>,
     pub step: u32,
+    /// Whether what lies beside a vertex is fetched.
+    pub near: bool,
     pub control: &'a Control,
 }
 
@@ -127,7 +130,7 @@ impl<L: Link> Sink for State<'_, L> {
 /// `dist` has an element per vertex, `scratch` is for as many, and the CPU has the instructions of `O`.
 #[inline(always)]
 pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
-    let Task { out, incoming, source, target, step, control } = task;
+    let Task { out, incoming, source, target, step, near, control } = task;
     let nodes = out.nodes;
     debug_assert!(dist.len() == nodes && scratch.list.len() >= nodes + PAD);
     let Scratch { buckets, settled, cursors, keys, list, .. } = scratch;
@@ -226,7 +229,7 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                     for k in 0..due {
                         let ahead = *list.get_unchecked((k + AHEAD).min(due - 1)) as usize;
                         let (v, from) = (*settled.get_unchecked(ahead) as usize, *cursors.get_unchecked(ahead) as usize);
-                        O::prefetch(if from < HEAD { heads.add(v * HEAD + from) } else { entries.add(*offsets.add(v) as usize + from) });
+                        fetch(if from < HEAD { heads.add(v * HEAD + from) } else { entries.add(*offsets.add(v) as usize + from) });
                         let i = *list.get_unchecked(k) as usize;
                         let v = *settled.get_unchecked(i) as usize;
                         let base = *dist.add(v);
@@ -269,17 +272,17 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                 // First what every vertex is looked up in, then, read from that, the rest of a row that is near to the end of its head.
                 let first = |i: usize| {
                     let v = *ids.get_unchecked(i) as usize;
-                    O::prefetch(heads.add(v * HEAD));
-                    O::prefetch(dist.add(v));
-                    O::prefetch(offsets.add(v));
-                    O::prefetch(classes.add(v));
+                    fetch(heads.add(v * HEAD));
+                    fetch(dist.add(v));
+                    fetch(offsets.add(v));
+                    fetch(classes.add(v));
                 };
                 let second = |i: usize| {
                     let v = *ids.get_unchecked(i) as usize;
                     if *heads.add(v * HEAD + HEAD - 1) <= most {
                         let row = entries.wrapping_add(*offsets.add(v) as usize + HEAD);
-                        O::prefetch(row);
-                        O::prefetch(row.wrapping_add(15));
+                        fetch(row);
+                        fetch(row.wrapping_add(15));
                     }
                 };
                 (0..ids.len().min(2 * AHEAD)).for_each(first);
@@ -290,6 +293,11 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                     let v = v as usize;
                     if *dist.add(v) != now {
                         continue;
+                    }
+                    if near {
+                        beside(heads, v * HEAD..v * HEAD);
+                        beside(dist.cast_const(), v..v);
+                        beside(offsets, v..v);
                     }
                     let class = *classes.add(v);
                     let head = heads.add(v * HEAD);
@@ -359,9 +367,9 @@ unsafe fn pull<O: Ops, L: Link>(rows: &Rows, open: &[u32], now: u32, next: u32, 
         // SAFETY: listed vertices have rows and distances.
         unsafe {
             let ahead = *open.get_unchecked((i + AHEAD).min(end)) as usize;
-            O::prefetch(heads.add(ahead * HEAD));
+            fetch(heads.add(ahead * HEAD));
             if *classes.add(ahead) >= LONG {
-                O::prefetch(entries.add(*offsets.add(ahead) as usize + HEAD));
+                fetch(entries.add(*offsets.add(ahead) as usize + HEAD));
             }
             let at = v as usize;
             let known = *state.dist.add(at);

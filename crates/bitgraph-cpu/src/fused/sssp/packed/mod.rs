@@ -16,6 +16,7 @@ use super::parents;
 use super::rounds::{self, Arcs, Own};
 #[cfg(target_arch = "x86_64")]
 use crate::Isa;
+use crate::fused::fetch;
 use crate::fused::tc::work::Pool;
 use crate::{team, threads, trace};
 use bitgraph_algorithms::SsspConfig;
@@ -25,7 +26,7 @@ use bitgraph_sparse::{Csr, Permutation, Values, ordering, parallel, with_offsets
 use horizon::{Scratch, Task};
 use link::{Alone, Link};
 use meeting::Meeting;
-use ops::{Ops, Portable};
+use ops::Portable;
 use pair::{Board, Paired};
 pub(super) use rows::HEAD;
 use rows::{ID, Rows};
@@ -77,6 +78,8 @@ pub(super) struct Packed {
     order: Option<Permutation>,
     /// The width of a bucket of the search over fixed rows, of a horizon of the other; a power of two.
     step: u32,
+    /// Whether what lies beside a vertex is fetched.
+    near: bool,
     /// Of runs that are over, for the next ones; never more than ran at once.
     scratch: Pool<Scratch>,
     /// The same of runs on several threads.
@@ -133,8 +136,9 @@ impl Packed {
             // About four entries of a mean row per horizon.
             Packing::Sorted(_) => (4.0 * (summary.largest + 1.0) * nodes as f64 / out.nnz().max(1) as f64).clamp(8.0, 255.0) as u32,
         };
+        let near = order.is_none() && fetch::near(out);
         let (scratch, own, spare) = (Pool::default(), Pool::default(), Pool::default());
-        Self { out: out_rows, incoming, nodes, order, step: 1 << step.ilog2(), scratch, own, spare, alone: AtomicUsize::new(0) }
+        Self { out: out_rows, incoming, nodes, order, step: 1 << step.ilog2(), near, scratch, own, spare, alone: AtomicUsize::new(0) }
     }
     pub fn is_fixed(&self) -> bool {
         matches!(self.out, Packing::Fixed { .. })
@@ -174,11 +178,17 @@ impl Packed {
                 trace::enter(if *width == 4 { "sssp: rows of 4" } else { "sssp: rows of 8" });
                 let shift = step.ilog2();
                 if crew && (self.nodes >= SHARED_NODES || cfg!(test)) {
-                    self.together(&Fixed { rows, width: *width, shift, nodes: self.nodes }, source, target, control, &mut dist)?;
+                    self.together(
+                        &Fixed { rows, width: *width, shift, nodes: self.nodes, near: self.near },
+                        source,
+                        target,
+                        control,
+                        &mut dist,
+                    )?;
                 } else {
                     let mut scratch = self.scratch.take();
                     let search = if *width == 4 { fixed::search::<4> } else { fixed::search::<HEAD> };
-                    let result = search(rows, shift, source, target, control, &mut dist, &mut scratch.buckets);
+                    let result = search(rows, (shift, self.near), source, target, control, &mut dist, &mut scratch.buckets);
                     self.scratch.give(scratch);
                     result?;
                 }
@@ -190,9 +200,9 @@ impl Packed {
                 };
                 let large = self.nodes >= SHARED_NODES && out.entries.len() >= SHARED_ENTRIES;
                 let pair = members > 1 && (self.nodes >= PAIR_NODES && out.entries.len() >= PAIR_ENTRIES || cfg!(test));
-                let task = Task { out, incoming, source, target, step, control };
+                let task = Task { out, incoming, source, target, step, near: self.near, control };
                 if crew && (large || cfg!(test)) {
-                    self.together(&Sorted { out, incoming, step }, source, target, control, &mut dist)?;
+                    self.together(&Sorted { out, incoming, step, near: self.near }, source, target, control, &mut dist)?;
                 } else if crew || !pair || !self.paired(task, &mut dist)? {
                     trace::enter("sssp: packed by one");
                     self.with_scratch(|scratch, _| horizon(task, &mut dist, scratch, &mut Alone))?;
@@ -277,12 +287,6 @@ impl Packed {
         self.own.give(own);
         result
     }
-}
-
-/// Asks for the cache line of an address, which need not be valid.
-#[inline(always)]
-pub(super) fn fetch<T>(address: *const T) {
-    Portable::prefetch(address);
 }
 
 /// A searcher with the instructions in force.

@@ -49,8 +49,6 @@ pub(crate) trait Ops: Copy {
         // SAFETY: the trait's contract.
         unsafe { relax(entry, base, sink) }
     }
-    /// Prefetches into the first level.
-    fn prefetch<T>(at: *const T);
 }
 
 /// The plain form, and the oracle of the others.
@@ -140,16 +138,6 @@ impl Ops for Portable {
         }
         count
     }
-    #[inline(always)]
-    fn prefetch<T>(at: *const T) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: SSE is part of the architecture, and a prefetch may be of any address.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = at;
-    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -157,7 +145,7 @@ pub(crate) use x86::Avx512;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{HEAD, ID, Ops, Portable, Sink};
+    use super::{HEAD, ID, Ops, Sink};
     use std::arch::x86_64::*;
 
     /// Sixteen lanes.
@@ -295,10 +283,6 @@ mod x86 {
                 }
             }
             count
-        }
-        #[inline(always)]
-        fn prefetch<T>(at: *const T) {
-            Portable::prefetch(at);
         }
     }
 

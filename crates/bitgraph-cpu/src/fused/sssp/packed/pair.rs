@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use super::link::{Link, Report};
-use super::ops::{Ops, Portable};
+use crate::fused::fetch::fetch;
 use crate::sync::{AtomicBool, AtomicUsize, Cell, Ordering, Wait};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -152,7 +152,7 @@ impl Link for Paired<'_> {
             // SAFETY: as above.
             let messages = unsafe { std::slice::from_raw_parts(theirs.messages, theirs.count) };
             for (i, &message) in messages.iter().enumerate() {
-                Portable::prefetch(dist.wrapping_add(messages[(i + 8).min(messages.len() - 1)] as u32 as usize));
+                fetch(dist.wrapping_add(messages[(i + 8).min(messages.len() - 1)] as u32 as usize));
                 deliver(message as u32, (message >> 32) as u32);
             }
         }

@@ -9,6 +9,7 @@ use super::super::rounds::{Arcs, Out};
 use super::ops::{Ops, Portable, Sink, below};
 use super::rows::{HEAD, PAD, Rows};
 use crate::Isa;
+use crate::fused::fetch::{beside, fetch};
 use std::ops::Range;
 
 /// How many entries ahead memory is asked for.
@@ -60,6 +61,8 @@ pub(super) struct Sorted<'a> {
     pub out: &'a Rows,
     pub incoming: &'a Rows,
     pub step: u32,
+    /// Whether what lies beside a vertex is fetched.
+    pub near: bool,
 }
 
 impl Arcs for Sorted<'_> {
@@ -131,10 +134,10 @@ impl Sorted<'_> {
         let first = |i: usize| {
             if let Some(&(_, v)) = entries.get(i) {
                 let v = v as usize;
-                O::prefetch(heads.wrapping_add(v * HEAD));
-                O::prefetch(dist.wrapping_add(v));
-                O::prefetch(offsets.wrapping_add(v));
-                O::prefetch(classes.wrapping_add(v));
+                fetch(heads.wrapping_add(v * HEAD));
+                fetch(dist.wrapping_add(v));
+                fetch(offsets.wrapping_add(v));
+                fetch(classes.wrapping_add(v));
             }
         };
         let second = |i: usize, base: u32| {
@@ -145,8 +148,8 @@ impl Sorted<'_> {
                     let most = if whole { u32::MAX } else { below((horizon - u64::from(base)).min(256) as u32) };
                     if *heads.add(v * HEAD + HEAD - 1) <= most {
                         let row = rows.entries.as_ptr().wrapping_add(*offsets.add(v) as usize + HEAD);
-                        O::prefetch(row);
-                        O::prefetch(row.wrapping_add(15));
+                        fetch(row);
+                        fetch(row.wrapping_add(15));
                     }
                 }
             }
@@ -160,6 +163,11 @@ impl Sorted<'_> {
             unsafe {
                 if out.known(v) != base {
                     continue;
+                }
+                if self.near {
+                    beside(heads, at * HEAD..at * HEAD);
+                    beside(dist, at..at);
+                    beside(offsets, at..at);
                 }
                 let class = *classes.add(at);
                 let head = heads.add(at * HEAD);
@@ -204,7 +212,7 @@ impl Sorted<'_> {
             if let Some(&ahead) = due.get(k + AHEAD) {
                 let (v, _, from) = out.settled.rows[ahead as usize];
                 let (v, from) = (v as usize, from as usize);
-                O::prefetch(if from < HEAD {
+                fetch(if from < HEAD {
                     rows.heads.as_ptr().wrapping_add(v * HEAD + from)
                 } else {
                     rows.entries.as_ptr().wrapping_add(rows.offsets[v] as usize + from)
@@ -281,9 +289,9 @@ impl Sorted<'_> {
             unsafe {
                 if let Some(&ahead) = list.get(i + AHEAD) {
                     let ahead = ahead as usize;
-                    O::prefetch(heads.wrapping_add(ahead * HEAD));
+                    fetch(heads.wrapping_add(ahead * HEAD));
                     if *rows.classes.get_unchecked(ahead) >= LONG {
-                        O::prefetch(entries.wrapping_add(*rows.offsets.get_unchecked(ahead) as usize + HEAD));
+                        fetch(entries.wrapping_add(*rows.offsets.get_unchecked(ahead) as usize + HEAD));
                     }
                 }
                 let at = v as usize;
@@ -308,6 +316,8 @@ pub(super) struct Fixed<'a> {
     pub width: usize,
     pub shift: u32,
     pub nodes: usize,
+    /// Whether what lies beside a vertex is fetched.
+    pub near: bool,
 }
 
 impl Arcs for Fixed<'_> {
@@ -338,11 +348,16 @@ impl Fixed<'_> {
         let dist = out.dist.as_ptr();
         for (i, &(base, v)) in entries.iter().enumerate() {
             if let Some(&(_, ahead)) = entries.get(i + AHEAD) {
-                O::prefetch(rows.wrapping_add(ahead as usize * self.width));
-                O::prefetch(dist.wrapping_add(ahead as usize));
+                fetch(rows.wrapping_add(ahead as usize * self.width));
+                fetch(dist.wrapping_add(ahead as usize));
             }
             if out.known(v) != base {
                 continue;
+            }
+            let at = v as usize;
+            if self.near {
+                beside(rows, at * self.width..at * self.width);
+                beside(dist, at..at);
             }
             let mut sink = Lower { out, shift: self.shift };
             // SAFETY: queued are vertices, which have rows of this width.
