@@ -84,7 +84,8 @@ pub(crate) fn in_orders(graph: &GraphData, variant: &'static str, cost: impl Fn(
         let order = match ordering {
             Ordering::None => 0.0,
             Ordering::Degree => 8.0 * entries + 5.0 * nodes,
-            Ordering::Rcm => 25.0 * entries + 60.0 * nodes,
+            Ordering::Rcm if self::scattered(s) => 25.0 * entries + 60.0 * nodes,
+            Ordering::Rcm => 16.0 * entries + 36.0 * nodes,
             Ordering::Community => 80.0 * entries + 200.0 * nodes,
             // Nothing was measured: it is not weighed.
             _ => return None,

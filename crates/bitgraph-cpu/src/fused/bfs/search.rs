@@ -27,7 +27,7 @@ pub(super) const SPREAD: u64 = 9;
 /// At most so many vertices: a bitmap of them stays in a core's cache.
 pub(super) const SPREAD_NODES: usize = 1 << 23;
 /// Below this mean degree marks one by one are faster than vectors of them, or of bits.
-const LOW_DEGREE: usize = 8;
+pub(super) const LOW_DEGREE: usize = 8;
 
 /// Memory of a search.
 #[derive(Debug, Default)]

@@ -1,9 +1,10 @@
 //! Which variant of breadth-first search runs: the one place that chooses.
 
+use super::search::LOW_DEGREE;
 use super::{BfsLayout, BfsOptions, supports};
 use crate::Cpu;
 use crate::fused::lists::{built_lists, lists};
-use crate::rates::{Cost, NEAR_CACHE, hubs, in_orders, mesh_like, on_threads, scattered};
+use crate::rates::{Cost, hubs, in_orders, mesh_like, on_threads, scattered};
 use bitgraph_algorithms::{Bfs, BfsConfig};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
 use bitgraph_sparse::Csr;
@@ -28,15 +29,18 @@ const MESH_THREADS: usize = 4;
 /// Mean degree of a mesh up to which one thread goes over a vertex in less time than several take to tell each other of it, as long as the next
 /// ones are near. On 16 cores a grid of a million vertices took 6.7 ms with one thread, 20.8 with two, 15.9 with four; one of four million
 /// 58, 89, 64, 48 with eight and 38 with sixteen.
-const LOW_DEGREE: f64 = 4.5;
+const GRID_DEGREE: f64 = 4.5;
 /// The same of one whose neighbours are far apart, which is renumbered so that they are near: of 4, with 260 thousand vertices, it took 1.5 times
 /// as long with four threads as with one, as long with eight and 0.7 times with sixteen.
-const LOW_DEGREE_RENUMBERED: f64 = 8.0;
+const GRID_DEGREE_RENUMBERED: f64 = 8.0;
 /// Vertices of a level of such meshes, by the planner's estimate, from which levels are shared, and threads from which they are. On 16 cores a mesh
 /// of tetrahedra (2100) took 0.7 times as long with sixteen threads as with one, grids of one, three and four million (1700 to 2900) 0.4 to 0.7
 /// times; renumbered grids of 160 to 630 thousand vertices (570 to 1100) took 1.7 to 3 times as long.
 const SHARED_LOW_LEVEL: f64 = 1500.0;
 const LOW_DEGREE_THREADS: usize = 8;
+
+/// Mean degree of a mesh below which many vertices have one neighbour or two.
+const ROAD_DEGREE: f64 = 3.5;
 
 /// Vertices below which a search may be over before all threads are awake, however many arcs there are: of 12 thousand with 3.7 million arcs
 /// it took .10 ms with one thread and .18 with two.
@@ -56,7 +60,7 @@ fn threads(s: &Stats) -> usize {
     if !s.spreads_slowly {
         return usize::MAX;
     }
-    let low = if scattered(s) { s.mean_degree < LOW_DEGREE_RENUMBERED && mesh_like(s) } else { s.mean_degree < LOW_DEGREE };
+    let low = if scattered(s) { s.mean_degree < GRID_DEGREE_RENUMBERED && mesh_like(s) } else { s.mean_degree < GRID_DEGREE };
     let (wide, threads) = match low {
         true => (s.nodes as f64 / s.levels >= SHARED_LOW_LEVEL, LOW_DEGREE_THREADS),
         false => (s.entries as f64 / s.levels >= SHARED_LEVEL, MESH_THREADS),
@@ -65,14 +69,20 @@ fn threads(s: &Stats) -> usize {
 }
 
 /// Nanoseconds of a search without hubs, on CSR alone.
-fn general(s: &Stats, ordering: Ordering) -> (f64, &'static str) {
+fn general(s: &Stats, ordering: Ordering, far: bool) -> (f64, &'static str) {
     let (entries, nodes) = (s.entries as f64, s.nodes as f64);
-    // A low diameter: few arcs are looked at. A mesh is walked whole: a frontier of a mesh is one run of vertices in the order of
-    // Cuthill-McKee, and a vertex a cache line in any other.
+    // A low diameter: few arcs are looked at. A mesh is walked whole, a vertex a cache line: where neighbours are near, what lies beside a vertex is
+    // there in time, and in the order of Cuthill-McKee a frontier is one run of vertices. Long rows are looked at sixteen entries at a time; of roads,
+    // with many dead ends, that order makes no runs. From ten meshes and road networks of 200 thousand to two million vertices.
+    let [line, near, apart] = match s.mean_degree {
+        d if d < ROAD_DEGREE => [4.6, 3.8, 6.5],
+        d if d < LOW_DEGREE as f64 => [1.9, 2.6, 6.5],
+        _ => [1.3, 1.6, 1.9],
+    };
     match () {
         () if hubs(s) => (0.2 * entries + 2.0 * nodes, "CSR"),
-        () if mesh_like(s) && ordering == Ordering::Rcm => (2.6 * entries, "CSR, frontiers in line"),
-        () if mesh_like(s) => (if s.nodes > NEAR_CACHE { 6.5 } else { 2.6 } * entries, "CSR"),
+        () if mesh_like(s) && ordering == Ordering::Rcm => (line * entries, "CSR, frontiers in line"),
+        () if mesh_like(s) => (if far { apart } else { near } * entries, "CSR"),
         () => (0.6 * entries + 2.0 * nodes, "CSR"),
     }
 }
@@ -80,13 +90,13 @@ fn general(s: &Stats, ordering: Ordering) -> (f64, &'static str) {
 /// The variants of a search on this graph, under these names.
 pub(crate) fn variants(graph: &GraphData, names: [&'static str; 2]) -> Vec<Candidate> {
     let s = graph.stats();
-    let mut all = in_orders(graph, names[0], |ordering, _| {
-        let (run, why) = general(s, ordering);
+    let mut all = in_orders(graph, names[0], |ordering, far| {
+        let (run, why) = general(s, ordering, far);
         Some(Cost { build: 0.0, run, why })
     });
-    all.extend(in_orders(graph, names[1], |ordering, _| {
+    all.extend(in_orders(graph, names[1], |ordering, far| {
         let gain = if hubs(s) && s.nodes >= MAX_DEGREE_NODES { 0.5 } else { 1.0 };
-        Some(Cost { build: 1.5 * s.entries as f64, run: gain * general(s, ordering).0, why: "neighbours of maximum degree first" })
+        Some(Cost { build: 1.5 * s.entries as f64, run: gain * general(s, ordering, far).0, why: "neighbours of maximum degree first" })
     }));
     on_threads(threads(s), all)
 }
