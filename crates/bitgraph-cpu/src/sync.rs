@@ -3,10 +3,11 @@
 //! Invariant: the files of these structures take them from here and from nowhere else, so that `tests/models` can compile the same
 //! files over a model checker's.
 
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-pub(crate) use std::thread::yield_now;
 
 /// Pauses of a wait before the core is offered to others: 30 to 100 us.
 const SPINS: u32 = 1 << 11;
@@ -17,6 +18,29 @@ const NAP: Duration = Duration::from_micros(50);
 const LONGEST: Duration = Duration::from_millis(1);
 /// Sleeps of one length; the next are twice as long, so that a sleep lasts no more than about an eighth of the wait before it.
 const NAPS: u32 = 8;
+
+/// An offer that lasts so long was taken by who will not give the core back for a slice of the scheduler's, some milliseconds, however little
+/// share it has of it; for so long the process offers no more, and sleeps instead: who wakes from a sleep is let in at once.
+const TAKEN: Duration = Duration::from_micros(100);
+const CROWDED: Duration = Duration::from_millis(50);
+
+/// Offers the core to others unless such an offer was taken for long of late; whether it did.
+pub(crate) fn offer() -> bool {
+    static START: OnceLock<Instant> = OnceLock::new();
+    /// Nanoseconds after the start until which the core is not offered.
+    static UNTIL: AtomicU64 = AtomicU64::new(0);
+    let start = START.get_or_init(Instant::now);
+    let before = start.elapsed();
+    if (before.as_nanos() as u64) < UNTIL.load(Ordering::Relaxed) {
+        return false;
+    }
+    yield_now();
+    let after = start.elapsed();
+    if after - before > TAKEN {
+        UNTIL.store((after + CROWDED).as_nanos() as u64, Ordering::Relaxed);
+    }
+    true
+}
 
 /// Moments that are granted to a thread to begin what it was told: some microseconds, a way from core to core and back.
 pub(crate) const PROMPT: usize = 64;
@@ -35,8 +59,8 @@ impl Wait {
         self.turns = self.turns.saturating_add(1);
         match self.turns.checked_sub(SPINS) {
             None => std::hint::spin_loop(),
-            Some(turns) if turns < YIELDS => yield_now(),
-            Some(turns) => std::thread::sleep((NAP * (1 << ((turns - YIELDS) / NAPS).min(8))).min(LONGEST)),
+            Some(turns) if turns < YIELDS && offer() => {}
+            Some(turns) => std::thread::sleep((NAP * (1 << (turns.saturating_sub(YIELDS) / NAPS).min(8))).min(LONGEST)),
         }
     }
 }

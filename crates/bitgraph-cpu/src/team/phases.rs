@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::place;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Cell, Ordering, Wait, yield_now};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Cell, Ordering, Wait, offer};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -222,7 +222,7 @@ impl<'a> Team<'a> {
         let close = Close(shared);
         if phase <= YIELD_PHASES && shared.present.load(Ordering::Relaxed) < shared.woken() {
             shared.offered.store(place::current().unwrap_or(usize::MAX), Ordering::Relaxed);
-            yield_now();
+            offer();
         }
         match self.between {
             None => shared.claim(0, work, chunks),

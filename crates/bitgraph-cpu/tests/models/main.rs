@@ -19,10 +19,15 @@ mod sync {
     #[allow(clippy::unsafe_removed_from_name)] // as the crate itself names it
     pub(crate) use loom::cell::UnsafeCell as Cell;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-    pub(crate) use loom::thread::yield_now;
+    use loom::thread::yield_now;
 
     /// Whoever has not begun when another is done is late.
     pub(crate) const PROMPT: usize = 1;
+
+    pub(crate) fn offer() -> bool {
+        yield_now();
+        true
+    }
 
     /// Another thread has its turn, however long the wait.
     #[derive(Default)]
