@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod ahead;
 mod bits;
 mod buffer;
 mod cell;

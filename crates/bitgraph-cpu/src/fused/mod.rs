@@ -2,7 +2,6 @@
 
 pub mod bfs;
 pub mod cc;
-mod fetch;
 mod lists;
 pub mod msbfs;
 pub mod pagerank;

@@ -42,13 +42,6 @@ mod sync {
     }
 }
 
-/// Prefetching, of which a model knows nothing.
-mod fused {
-    pub(crate) mod fetch {
-        pub(crate) fn fetch<T>(_: *const T) {}
-    }
-}
-
 /// Cores, of which a model knows nothing.
 mod place {
     pub(crate) fn current() -> Option<usize> {

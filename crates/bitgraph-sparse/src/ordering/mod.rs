@@ -6,7 +6,6 @@ mod community;
 mod degree;
 mod kind;
 mod permutation;
-mod prefetch;
 mod rcm;
 #[cfg(test)]
 mod tests;

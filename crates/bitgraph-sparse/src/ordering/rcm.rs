@@ -4,7 +4,7 @@
 //! Solution of Large Sparse Positive Definite Systems, 1981, whose search for a far end is bounded here to two rounds.
 
 use super::Permutation;
-use super::prefetch::prefetch;
+use crate::ahead::{self, beside, fetch};
 use crate::{Csr, OffsetInt, with_offsets};
 
 /// The reverse Cuthill-McKee order of a symmetric square pattern. Components follow each other, each from a vertex that two searches
@@ -16,7 +16,7 @@ use crate::{Csr, OffsetInt, with_offsets};
 #[must_use]
 pub fn rcm(csr: &Csr) -> Permutation {
     assert!(csr.is_square(), "an ordering of a square pattern");
-    let mut order = with_offsets!(csr.offsets(), o => Search::new(o, csr.indices()).cuthill_mckee());
+    let mut order = with_offsets!(csr.offsets(), o => Search::new(o, csr.indices(), ahead::near(csr)).cuthill_mckee());
     order.reverse();
     Permutation::of_valid_order(order)
 }
@@ -27,6 +27,8 @@ const AHEAD: usize = 12;
 struct Search<'a, O> {
     offsets: &'a [O],
     indices: &'a [u32],
+    /// Whether what lies beside a vertex is asked for.
+    near: bool,
     /// One bit for every vertex that has its place, or that the running search has met.
     seen: Vec<u64>,
     /// Vertices in their order, and behind them the queue of the running search; one slot more, for the branch-free push.
@@ -34,9 +36,9 @@ struct Search<'a, O> {
 }
 
 impl<'a, O: OffsetInt> Search<'a, O> {
-    fn new(offsets: &'a [O], indices: &'a [u32]) -> Self {
+    fn new(offsets: &'a [O], indices: &'a [u32], near: bool) -> Self {
         let n = offsets.len() - 1;
-        Self { offsets, indices, seen: vec![0; n.div_ceil(64)], queue: vec![0; n + 1] }
+        Self { offsets, indices, near, seen: vec![0; n.div_ceil(64)], queue: vec![0; n + 1] }
     }
     fn degree(&self, v: u32) -> usize {
         self.offsets[v as usize + 1].index() - self.offsets[v as usize].index()
@@ -96,10 +98,15 @@ impl<'a, O: OffsetInt> Search<'a, O> {
             }
             // What lies behind the tail is an old vertex, or zero: a useless hint and no harm.
             if head + 2 * AHEAD < self.queue.len() {
-                prefetch(self.offsets, self.queue[head + 2 * AHEAD] as usize);
-                prefetch(self.indices, self.offsets[self.queue[head + AHEAD] as usize].index());
+                fetch(self.offsets.as_ptr().wrapping_add(self.queue[head + 2 * AHEAD] as usize));
+                fetch(self.indices.as_ptr().wrapping_add(self.offsets[self.queue[head + AHEAD] as usize].index()));
             }
-            let row = self.row(self.queue[head]);
+            let u = self.queue[head] as usize;
+            let row = self.row(u as u32);
+            if self.near {
+                beside(self.offsets.as_ptr(), u..u);
+                beside(self.indices.as_ptr(), self.offsets[u].index()..self.offsets[u + 1].index());
+            }
             head += 1;
             let first = tail;
             for &v in row {

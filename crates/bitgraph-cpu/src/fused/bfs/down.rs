@@ -14,9 +14,9 @@
 use super::rounds::Part;
 use super::search::Rows;
 use super::{Ahead, BfsLayout};
-use crate::fused::fetch::{beside, fetch};
 use crate::{Isa, trace};
 use bitgraph_algorithms::UNREACHED;
+use bitgraph_sparse::ahead::{beside, fetch};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -16,10 +16,10 @@ mod state;
 mod up;
 
 use crate::Isa;
-use crate::fused::fetch;
 use crate::fused::tc::work::Pool;
 use bitgraph_algorithms::{Bfs, BfsConfig, BfsOutput};
 use bitgraph_backend::{Error, Result};
+use bitgraph_sparse::ahead;
 use bitgraph_sparse::{Csr, parallel};
 use search::{Scratch, Search};
 
@@ -60,9 +60,9 @@ enum Ahead {
 
 impl Ahead {
     fn of(csr: &Csr) -> Self {
-        if fetch::scattered(csr) {
+        if ahead::scattered(csr) {
             Self::Marks
-        } else if fetch::near(csr) {
+        } else if ahead::near(csr) {
             Self::Beside
         } else {
             Self::Rows
@@ -146,7 +146,7 @@ impl BfsLayout {
         if !n.is_multiple_of(64) {
             layout.closed[n >> 6] |= !0 << (n & 63);
         }
-        (layout.ahead, layout.local, layout.uneven) = (Ahead::of(out), !fetch::apart(out, n / LOCAL), uneven(o));
+        (layout.ahead, layout.local, layout.uneven) = (Ahead::of(out), !ahead::apart(out, n / LOCAL), uneven(o));
         if options.max_degree {
             let degrees: Vec<u32> = (0..n).map(degree).collect();
             let mut max_neighbour = vec![0u32; n.next_multiple_of(64)];

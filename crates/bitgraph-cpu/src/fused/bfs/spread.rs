@@ -11,7 +11,7 @@
 
 use super::search::Rows;
 use crate::Isa;
-use crate::fused::fetch::fetch;
+use bitgraph_sparse::ahead::fetch;
 
 /// How many places ahead in the queue rows are fetched.
 const AHEAD: usize = 10;

@@ -13,7 +13,7 @@
 
 use super::search::Rows;
 use crate::Isa;
-use crate::fused::fetch::fetch;
+use bitgraph_sparse::ahead::fetch;
 
 /// A row longer than this has its last entry asked second.
 const LONG: usize = 64;

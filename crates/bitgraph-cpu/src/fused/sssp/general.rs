@@ -4,11 +4,11 @@
 
 use super::distance::Native;
 use super::rounds::{self, Own, Task};
-use crate::fused::fetch::{beside, fetch};
 use crate::fused::tc::work::Pool;
 use crate::team;
 use bitgraph_algorithms::SsspConfig;
 use bitgraph_backend::Result;
+use bitgraph_sparse::ahead::{beside, fetch};
 use bitgraph_sparse::{Buffer, Csr};
 use std::time::Instant;
 

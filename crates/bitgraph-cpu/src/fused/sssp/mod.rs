@@ -29,11 +29,11 @@ mod tests;
 pub use distance::Distance;
 
 use crate::fused::bfs::{self, BfsLayout};
-use crate::fused::fetch;
 use crate::fused::tc::work::Pool;
 use bitgraph_algorithms::{BfsConfig, Sssp, SsspConfig};
 use bitgraph_backend::{Error, Result, WeightStats};
 use bitgraph_semiring::DType;
+use bitgraph_sparse::ahead;
 use bitgraph_sparse::{Buffer, Csr, Permutation, Values};
 use distance::{Native, native_weights};
 use general::General;
@@ -292,7 +292,7 @@ impl<D: Native> General<D> {
         let delta = (summary.mean / degree).max(if D::DTYPE.is_float() { f64::MIN_POSITIVE } else { 1.0 });
         // All weights zero or tiny: any width will do.
         let delta = if delta.is_normal() && delta > 1e-300 { delta } else { 1.0 };
-        Self { out: out.clone(), weights, near: fetch::near(out), delta, scratch: Pool::default() }
+        Self { out: out.clone(), weights, near: ahead::near(out), delta, scratch: Pool::default() }
     }
     fn bytes(&self, summary: &WeightStats) -> u64 {
         self.weights.as_ref().map_or(0, |w| if summary.dtype == D::DTYPE { 0 } else { (w.len() * size_of::<D>()) as u64 })

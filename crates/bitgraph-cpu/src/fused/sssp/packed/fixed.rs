@@ -8,8 +8,8 @@
 
 use super::buckets::Buckets;
 use super::rows::ID;
-use crate::fused::fetch::{beside, fetch};
 use bitgraph_backend::{Control, Result};
+use bitgraph_sparse::ahead::{beside, fetch};
 
 /// How many vertices ahead memory is asked for.
 const AHEAD: usize = 6;

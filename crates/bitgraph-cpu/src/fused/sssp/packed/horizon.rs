@@ -16,8 +16,8 @@ use super::buckets::Buckets;
 use super::link::{Link, Report};
 use super::ops::{Ops, Sink, below};
 use super::rows::{HEAD, PAD, Rows};
-use crate::fused::fetch::{beside, fetch};
 use bitgraph_backend::{Control, Error, Result};
+use bitgraph_sparse::ahead::{beside, fetch};
 
 /// The pull takes over when the settled rows hold this part of the arcs.
 const PULL_PART: f64 = 0.8;

@@ -16,12 +16,12 @@ use super::parents;
 use super::rounds::{self, Arcs, Own};
 #[cfg(target_arch = "x86_64")]
 use crate::Isa;
-use crate::fused::fetch;
 use crate::fused::tc::work::Pool;
 use crate::{team, threads, trace};
 use bitgraph_algorithms::SsspConfig;
 use bitgraph_backend::{Control, Result, WeightStats};
 use bitgraph_semiring::DType;
+use bitgraph_sparse::ahead;
 use bitgraph_sparse::{Csr, Permutation, Values, ordering, parallel, with_offsets};
 use horizon::{Scratch, Task};
 use link::{Alone, Link};
@@ -136,7 +136,7 @@ impl Packed {
             // About four entries of a mean row per horizon.
             Packing::Sorted(_) => (4.0 * (summary.largest + 1.0) * nodes as f64 / out.nnz().max(1) as f64).clamp(8.0, 255.0) as u32,
         };
-        let near = order.is_none() && fetch::near(out);
+        let near = order.is_none() && ahead::near(out);
         let (scratch, own, spare) = (Pool::default(), Pool::default(), Pool::default());
         Self { out: out_rows, incoming, nodes, order, step: 1 << step.ilog2(), near, scratch, own, spare, alone: AtomicUsize::new(0) }
     }

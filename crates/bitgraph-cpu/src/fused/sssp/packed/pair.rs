@@ -8,8 +8,8 @@
 #![allow(unsafe_code)]
 
 use super::link::{Link, Report};
-use crate::fused::fetch::fetch;
 use crate::sync::{AtomicBool, AtomicUsize, Cell, Ordering, Wait};
+use bitgraph_sparse::ahead::fetch;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 

@@ -9,7 +9,7 @@ use super::super::rounds::{Arcs, Out};
 use super::ops::{Ops, Portable, Sink, below};
 use super::rows::{HEAD, PAD, Rows};
 use crate::Isa;
-use crate::fused::fetch::{beside, fetch};
+use bitgraph_sparse::ahead::{beside, fetch};
 use std::ops::Range;
 
 /// How many entries ahead memory is asked for.
