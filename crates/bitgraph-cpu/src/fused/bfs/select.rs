@@ -21,10 +21,9 @@ const MAX_DEGREE_NODES: usize = 1 << 14;
 /// Arcs out of a level of a mesh, in the mean, from which on levels are shared. On 16 cores stencils of 27 points took 0.6 times as long with four
 /// threads as with one from 14 thousand on, by the planner's estimate, and 0.4 times with sixteen from 50 thousand on; two triangulations of 65 thousand
 /// vertices, of 3.6 and 5.4 thousand, took 0.7 to 0.8 times as long in one measurement, and one of them 1.0 to 2.0 times in two others; a geometric
-/// graph of 4 thousand took 1.3 times.
+/// graph of 4 thousand took 1.3 times. On two cores seven stencils of 36 thousand to 800 thousand vertices took 0.4 to 0.6 times as long with two
+/// threads as with one in their own order, and an electrophoresis matrix 0.5 to 0.7 times.
 const SHARED_LEVEL: f64 = 8000.0;
-/// Threads below which they are not.
-const MESH_THREADS: usize = 4;
 
 /// Mean degree of a mesh up to which one thread goes over a vertex in less time than several take to tell each other of it, as long as the next
 /// ones are near. On 16 cores a grid of a million vertices took 6.7 ms with one thread, 20.8 with two, 15.9 with four; one of four million
@@ -63,7 +62,7 @@ fn threads(s: &Stats) -> usize {
     let low = if scattered(s) { s.mean_degree < GRID_DEGREE_RENUMBERED && mesh_like(s) } else { s.mean_degree < GRID_DEGREE };
     let (wide, threads) = match low {
         true => (s.nodes as f64 / s.levels >= SHARED_LOW_LEVEL, LOW_DEGREE_THREADS),
-        false => (s.entries as f64 / s.levels >= SHARED_LEVEL, MESH_THREADS),
+        false => (s.entries as f64 / s.levels >= SHARED_LEVEL, 2),
     };
     if wide && crate::threads::available() >= threads { usize::MAX } else { 1 }
 }
@@ -77,6 +76,8 @@ fn general(s: &Stats, ordering: Ordering, far: bool) -> (f64, &'static str) {
     let [line, near, apart] = match s.mean_degree {
         d if d < ROAD_DEGREE => [4.6, 3.8, 6.5],
         d if d < LOW_DEGREE as f64 => [1.9, 2.6, 6.5],
+        // Levels that are shared are spread over bitmaps, for which no order is better than that of a stencil.
+        _ if threads(s) > 1 && crate::threads::allowed() > 1 => [1.6, 1.6, 1.9],
         _ => [1.3, 1.6, 1.9],
     };
     match () {
