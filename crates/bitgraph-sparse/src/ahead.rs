@@ -72,13 +72,14 @@ const ASKED: usize = 512;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Offsets;
 
     #[test]
     fn near_neighbours_are_told_from_far_ones() {
         // A cycle whose neighbours are `step` apart.
         let ring = |n: usize, step: usize| {
-            Csr::new(n, n, (0..=n as u64).collect::<Vec<_>>().into(), (0..n).map(|v| ((v + step) % n) as u32).collect::<Vec<_>>().into())
-                .unwrap()
+            let ends: Vec<u32> = (0..n).map(|v| ((v + step) % n) as u32).collect();
+            Csr::from_valid(n, n, Offsets::U64((0..=n as u64).collect::<Vec<_>>().into()), ends.into())
         };
         assert!(near(&ring(BESIDE, 3)) && !scattered(&ring(BESIDE, 3)));
         assert!(!near(&ring(BESIDE, APART + 1)) && scattered(&ring(BESIDE, APART + 1)));

@@ -19,7 +19,7 @@ const UNSAFE: &[&str] = &[
     "crates/bitgraph-semiring/src/scalar/transparent.rs",
     "crates/bitgraph-sparse/src/buffer.rs",
     "crates/bitgraph-sparse/src/parallel/",
-    "crates/bitgraph-sparse/src/ordering/prefetch.rs",
+    "crates/bitgraph-sparse/src/ahead.rs",
     "crates/bitgraph-b2sr/src/isa.rs",
     "crates/bitgraph-b2sr/src/keys/",
     "crates/bitgraph-io/src/system.rs",
