@@ -61,7 +61,7 @@ fn bucket_threads(s: &Stats) -> usize {
     if s.spreads_slowly || crate::threads::allowed() >= CREW { usize::MAX } else { 1 }
 }
 
-/// The variants on this graph. Without weights a breadth-first search; otherwise buckets over CSR for any weights, and packed arcs
+/// The variants on this graph, with costs of one thread from sixteen graphs. Without weights a breadth-first search; otherwise buckets over CSR for any weights, and packed arcs
 /// for small whole ones.
 fn variants(graph: &GraphData) -> Vec<Candidate> {
     let s = graph.stats();
@@ -70,19 +70,22 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
         return bfs::select::variants(graph, [SsspVariant::Steps.name(), SsspVariant::StepsMaxDegree.name()]);
     }
     let buckets = in_orders(graph, SsspVariant::Buckets.name(), |_, far| {
-        Some(Cost { build: entries, run: 5.0 * entries * gather(far).sqrt() + 8.0 * nodes, why: "buckets over CSR" })
+        Some(Cost { build: entries, run: 7.0 * entries * gather(far).sqrt() + 34.0 * nodes, why: "buckets over CSR" })
     });
     let mut all = on_threads(bucket_threads(s), buckets);
     if graph.weights().is_ok_and(|w| Packed::suits(graph.csr(), w)) {
         let empty = if !graph.is_symmetric() && s.mean_degree < PACKED_DEGREE { 10.0 } else { 1.0 };
-        let packed = |variant: SsspVariant| {
-            in_orders(graph, variant.name(), move |_, far| {
-                let run = empty * (1.2 * entries * gather(far).sqrt() + 4.0 * nodes);
-                Some(Cost { build: 9.0 * entries, run, why: "sorted, packed arcs" })
-            })
+        // Rows that fit one vector need no order inside and no offsets; of others a search looks at less, the longer they are.
+        let packed = match s.max_degree as usize <= HEAD {
+            true => in_orders(graph, SsspVariant::PackedRows.name(), |_, far| {
+                let run = empty * (2.0 * entries * gather(far) + 9.0 * nodes);
+                Some(Cost { build: 10.0 * entries + 8.0 * nodes, run, why: "packed arcs" })
+            }),
+            false => in_orders(graph, SsspVariant::Packed.name(), |_, far| {
+                let run = empty * (entries + 38.0 * nodes) * if far { 1.3 } else { 1.0 };
+                Some(Cost { build: 13.0 * entries + 12.0 * nodes, run, why: "sorted, packed arcs" })
+            }),
         };
-        // Rows that fit one vector need no order inside and no offsets.
-        let packed = if s.max_degree as usize <= HEAD { packed(SsspVariant::PackedRows) } else { packed(SsspVariant::Packed) };
         all.extend(packed);
         // All alike, for a form of many threads not to seem faster than one of few that it is not.
         all = on_threads(threads(s), all);
