@@ -1,9 +1,10 @@
 //! Top-down steps: every vertex of a level marks its unvisited neighbours.
 //!
-//! Three forms. Over marks, for low degrees: no bitmap, no branch on whether a neighbour is new, and the rows of vertices
-//! further on in the queue are fetched ahead; where rows differ in length, those of several vertices are joined. Over a bitmap: sixteen neighbours at a time, the new ones compressed into the
-//! queue. Shared: sixteen neighbours at a time over marks, whose change decides which of several threads has found a vertex. (Bits of a
-//! bitmap that all threads write to would be nearer together: its cache lines then go from core to core.)
+//! Three forms. Over marks, for low degrees: no bitmap, no branch on whether a neighbour is new; the rows of vertices further on in the queue are
+//! fetched ahead, and what lies beside a vertex where neighbours are near; where rows differ in length, those of several vertices are joined. Over a
+//! bitmap: sixteen neighbours at a time, the new ones compressed into the queue. Shared: sixteen neighbours at a time over marks, whose change decides
+//! which of several threads has found a vertex. (Bits of a bitmap that all threads write to would be nearer together: its cache lines then go from core
+//! to core.)
 //!
 //! # Invariants
 //! Indices are below the number of vertices (a valid square pattern), for each of which there is a mark and a bit. Queues hold

@@ -61,8 +61,8 @@ fn bucket_threads(s: &Stats) -> usize {
     if s.spreads_slowly || crate::threads::allowed() >= CREW { usize::MAX } else { 1 }
 }
 
-/// The variants on this graph, with costs of one thread from sixteen graphs. Without weights a breadth-first search; otherwise buckets over CSR for any weights, and packed arcs
-/// for small whole ones.
+/// The variants on this graph, with costs of one thread from sixteen graphs. Without weights a breadth-first search; otherwise buckets over CSR for
+/// any weights, and packed arcs for small whole ones.
 fn variants(graph: &GraphData) -> Vec<Candidate> {
     let s = graph.stats();
     let (entries, nodes) = (s.entries as f64, s.nodes as f64);
