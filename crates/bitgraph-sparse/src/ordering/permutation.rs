@@ -3,7 +3,8 @@
 //! # Invariants
 //! `new_of_old` is a bijection on `0..len`; `old_of_new` is its inverse.
 
-use crate::{Buffer, Csr, Error, Offsets, Result, Values, parallel};
+use crate::ahead::{fetch, scattered};
+use crate::{Buffer, Csr, Error, OffsetInt, Offsets, Result, Values, parallel, with_offsets};
 
 /// A renumbering: vertex `old` becomes `new_of_old[old]`. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,10 +91,14 @@ impl Permutation {
         let counts = parallel::map(&self.old_of_new, |&v| csr.degree(v as usize));
         let offsets = crate::csr::prefix(&counts);
         let wide: Vec<u64> = offsets.iter().map(|&o| o as u64).collect();
-        let source = csr.indices();
+        // Near each other in the old order, they are mostly there in time.
+        let (source, far) = (csr.indices(), scattered(csr));
         let Some(values) = values else {
             let mut indices = vec![0u32; csr.nnz()];
             parallel::rows_mut(&wide, &mut indices, |new, row| {
+                if far {
+                    self.ask_ahead(csr, new);
+                }
                 for (slot, &c) in row.iter_mut().zip(csr.row(self.old_of_new[new] as usize)) {
                     *slot = self.new_of_old[c as usize];
                 }
@@ -103,6 +108,9 @@ impl Permutation {
         };
         let mut pairs = vec![(0u32, 0usize); csr.nnz()];
         parallel::rows_mut(&wide, &mut pairs, |new, row| {
+            if far {
+                self.ask_ahead(csr, new);
+            }
             for (slot, k) in row.iter_mut().zip(csr.row_range(self.old_of_new[new] as usize)) {
                 *slot = (self.new_of_old[source[k] as usize], k);
             }
@@ -113,6 +121,25 @@ impl Permutation {
         drop(pairs);
         let values = values.gather(&positions);
         Ok((Csr::from_valid(n, n, Offsets::from_usizes(&offsets), indices.into()), Some(values)))
+    }
+    /// Asks for what the rows of new numbers further on will want: where they were, their entries, and the new numbers of these.
+    #[inline(always)]
+    fn ask_ahead(&self, csr: &Csr, new: usize) {
+        let old = |ahead: usize| self.old_of_new.get(new + ahead).map(|&v| v as usize);
+        with_offsets!(csr.offsets(), o => {
+            if let Some(v) = old(3 * AHEAD) {
+                fetch(o.as_ptr().wrapping_add(v));
+            }
+            if let Some(v) = old(2 * AHEAD) {
+                fetch(csr.indices().as_ptr().wrapping_add(o[v].index()));
+                fetch(csr.indices().as_ptr().wrapping_add(o[v].index() + ASKED - 1));
+            }
+            if let Some(v) = old(AHEAD) {
+                for &c in csr.row(v).iter().take(ASKED) {
+                    fetch(self.new_of_old.as_ptr().wrapping_add(c as usize));
+                }
+            }
+        });
     }
     /// Values indexed by new numbers, put back in the order of the old ones. O(n).
     ///
@@ -131,6 +158,10 @@ impl Permutation {
         parallel::map(&self.old_of_new, |&old| by_old[old as usize])
     }
 }
+
+/// Rows further on that are asked for, and entries of each.
+const AHEAD: usize = 8;
+const ASKED: usize = 16;
 
 fn invert(map: &[u32]) -> Result<Vec<u32>> {
     let mut inverse = vec![u32::MAX; map.len()];
@@ -160,5 +191,21 @@ mod tests {
         assert_eq!(p.apply(&a).unwrap(), b);
         assert!(Permutation::from_new_of_old(vec![0, 0]).is_err());
         assert!(Permutation::from_new_of_old(vec![0, 2]).is_err());
+    }
+
+    /// Of a graph whose rows are asked for ahead: there and back is the same.
+    #[test]
+    fn scattered_rows_come_back() {
+        let n = 1usize << 16;
+        let ends: Vec<u32> = (0..n).map(|v| ((v + n / 2 + 3) % n) as u32).collect();
+        let ring = Csr::from_valid(n, n, Offsets::from_usizes(&(0..=n).collect::<Vec<_>>()), ends.into());
+        assert!(scattered(&ring));
+        let values = Values::from_vec((0..n as u32).collect());
+        let there = Permutation::from_new_of_old((0..n as u32).map(|v| v.wrapping_mul(40_503) % n as u32).collect()).unwrap();
+        let back = Permutation::from_new_of_old(there.old_of_new().to_vec()).unwrap();
+        let (far, moved) = there.apply_with(&ring, Some(&values)).unwrap();
+        assert!(far == there.apply(&ring).unwrap() && far != ring);
+        let (near, restored) = back.apply_with(&far, moved.as_ref()).unwrap();
+        assert!(near == ring && restored.unwrap() == values);
     }
 }
