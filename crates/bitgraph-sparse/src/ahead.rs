@@ -27,7 +27,7 @@ const REACH: usize = 72;
 /// .8, and shortest paths .66, .66 and .9.
 #[inline(always)]
 pub fn beside<T>(array: *const T, place: Range<usize>) {
-    let reach = REACH / size_of::<T>();
+    let reach = REACH / size_of::<T>().max(1);
     fetch(array.wrapping_add(place.end + reach));
     fetch(array.wrapping_add(place.start).wrapping_sub(reach));
 }
@@ -87,5 +87,6 @@ mod tests {
         assert!(!apart(&ring(10, 1), 9) && apart(&ring(10, 5), 4));
         // Nothing to ask for is no harm.
         beside(std::ptr::null::<u32>(), 0..0);
+        beside(std::ptr::null::<()>(), 0..0);
     }
 }

@@ -14,7 +14,8 @@ use bitgraph_sparse::ahead::{beside, fetch};
 /// How many vertices ahead memory is asked for.
 const AHEAD: usize = 6;
 
-/// Fills `dist`, which holds the largest value everywhere; buckets are `2^shift` wide. Where neighbours are near, what lies beside a vertex is fetched. With a target, distances above the
+/// Fills `dist`, which holds the largest value everywhere; buckets are `2^shift` wide. Where neighbours are near, what lies beside a vertex is
+/// fetched. With a target, distances above the
 /// target's are upper bounds.
 ///
 /// # Errors
