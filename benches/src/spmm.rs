@@ -85,7 +85,7 @@ struct Family {
 fn others(chosen: SpmmPlan) -> Vec<SpmmPlan> {
     let mut all = vec![SpmmPlan { form: SpmmForm::Records, lanes: 32, deep: false }];
     all.extend([1, 2].map(|buffers| SpmmPlan { form: SpmmForm::Staged { buffers }, lanes: 8, deep: false }));
-    let tasks = [32, 64, 128, 256, 512].into_iter().map(|piece| SpmmForm::Tasks { piece });
+    let tasks = [32, 64, 96, 128, 160, 192, 256, 384, 512].into_iter().map(|piece| SpmmForm::Tasks { piece });
     for form in [SpmmForm::Rows].into_iter().chain(tasks) {
         for lanes in [chosen.lanes.min(4), 8, 16, 32] {
             all.extend([false, true].map(|deep| SpmmPlan { form, lanes, deep }));

@@ -23,6 +23,8 @@ struct SpmmOperands {
     u32 mean;                    // whether r is divided by the number of entries of the row
     u32 relu;
     u32 narrow_addend;           // whether the addend is of the features' type, and not f32
+    u32 bare;                    // whether nothing follows the sums: no scales of rows, mean, addend, bias or threshold
+    u32 unused;
 };
 
 /// Elements of T that a lane loads at once: 16 bytes.
@@ -71,9 +73,12 @@ template <class T> BG_DEVICE f32 entry_weight(const SpmmOperands& o, u32 entry, 
     return weight;
 }
 
-/// Adds the entries `begin..end` to a lane's sums, LOADS rows of features in flight. `x` is the lane's place in row 0.
+/// Adds the entries `begin..end` to a lane's sums, LOADS rows of features in flight. `x` is the lane's place in row 0. A row of features is
+/// fewer than 2^32 bytes: one multiplication gives an address.
 template <class T, u32 VECTOR, u32 LOADS, bool WEIGHTED>
 BG_DEVICE void add_entries(const SpmmOperands& o, const u32* indices, const T* x, u32 begin, u32 end, f32 (&sums)[VECTOR]) {
+    const u32 pitch = o.columns * (u32)sizeof(T);
+    auto row = [&](u32 column) { return load_raw<T, VECTOR>((const T*)((const u8*)x + (u64)column * pitch)); };
     u32 e = begin;
     for (; e + LOADS <= end; e += LOADS) {
         u32 columns[LOADS];
@@ -82,7 +87,7 @@ BG_DEVICE void add_entries(const SpmmOperands& o, const u32* indices, const T* x
 #pragma unroll
         for (u32 j = 0; j < LOADS; j++) columns[j] = load_readonly(indices + e + j);
 #pragma unroll
-        for (u32 j = 0; j < LOADS; j++) rows[j] = load_raw<T, VECTOR>(x + (u64)columns[j] * o.columns);
+        for (u32 j = 0; j < LOADS; j++) rows[j] = row(columns[j]);
         if constexpr (WEIGHTED) {
 #pragma unroll
             for (u32 j = 0; j < LOADS; j++) weights[j] = entry_weight<T>(o, e + j, columns[j]);
@@ -98,7 +103,7 @@ BG_DEVICE void add_entries(const SpmmOperands& o, const u32* indices, const T* x
 #pragma unroll
     for (u32 j = 0; j < LOADS - 1; j++) columns[j] = e + j < end ? load_readonly(indices + e + j) : 0;
 #pragma unroll
-    for (u32 j = 0; j < LOADS - 1; j++) rows[j] = e + j < end ? load_raw<T, VECTOR>(x + (u64)columns[j] * o.columns) : make_uint4(0, 0, 0, 0);
+    for (u32 j = 0; j < LOADS - 1; j++) rows[j] = e + j < end ? row(columns[j]) : make_uint4(0, 0, 0, 0);
     if constexpr (WEIGHTED) {
 #pragma unroll
         for (u32 j = 0; j < LOADS - 1; j++) weights[j] = e + j < end ? entry_weight<T>(o, e + j, columns[j]) : 0.0f;
@@ -108,9 +113,8 @@ BG_DEVICE void add_entries(const SpmmOperands& o, const u32* indices, const T* x
         if (!WEIGHTED || e + j < end) add_raw<T, VECTOR, WEIGHTED>(sums, rows[j], WEIGHTED ? weights[j] : 1.0f);
 }
 
-/// The sums of entries `begin..end` over copies of features, of COUNT neighbouring columns: without the copies' power of two where they are
-/// finite, else formed once more from the features that the copies are of.
-template <u32 COUNT> BG_DEVICE void settle(const SpmmOperands& o, const u32* indices, u32 column, u32 begin, u32 end, f32 (&sums)[COUNT]) {
+/// Takes the copies' power of two back from sums over copies of features; false, and zeros, where one of them is not finite.
+template <u32 COUNT> BG_DEVICE bool unscale_finite(const SpmmOperands& o, f32 (&sums)[COUNT]) {
     // Anything finite times zero is zero.
     f32 probe = 0;
 #pragma unroll
@@ -119,7 +123,10 @@ template <u32 COUNT> BG_DEVICE void settle(const SpmmOperands& o, const u32* ind
     const f32 unscale = load_readonly(o.unscale);
 #pragma unroll
     for (u32 i = 0; i < COUNT; i++) sums[i] = finite ? sums[i] * unscale : 0.0f;
-    if (finite) return;
+    return finite;
+}
+/// Adds the entries `begin..end`, of COUNT neighbouring columns, over the features that the copies are of.
+template <u32 COUNT> BG_DEVICE void add_exact(const SpmmOperands& o, const u32* indices, u32 column, u32 begin, u32 end, f32 (&sums)[COUNT]) {
     for (u32 e = begin; e < end; e++) {
         const u32 j = load_readonly(indices + e);
         const f32 weight = o.scale_columns ? load_readonly(o.scale_columns + j) : 1.0f;
@@ -132,9 +139,15 @@ template <u32 COUNT> BG_DEVICE void settle(const SpmmOperands& o, const u32* ind
         }
     }
 }
+/// The sums of entries `begin..end` over copies of features, of COUNT neighbouring columns: without the copies' power of two where they are
+/// finite, else formed once more from the features that the copies are of.
+template <u32 COUNT> BG_DEVICE void settle(const SpmmOperands& o, const u32* indices, u32 column, u32 begin, u32 end, f32 (&sums)[COUNT]) {
+    if (!unscale_finite(o, sums)) add_exact(o, indices, column, begin, end, sums);
+}
 
 /// What a row's sums are multiplied by.
 BG_DEVICE f32 row_factor(const SpmmOperands& o, u32 row, u32 length) {
+    if (o.bare) return 1;
     f32 factor = o.scale_rows ? load_readonly(o.scale_rows + row) : 1.0f;
     if (o.mean && length > 1) factor /= (f32)length;
     return factor;
@@ -188,14 +201,18 @@ BG_DEVICE void finish(const SpmmOperands& o, u32 row, u32 column, f32 factor, co
     const u64 place = (u64)row * o.columns + column;
     f32 y[COUNT];
 #pragma unroll
-    for (u32 i = 0; i < COUNT; i++) y[i] = sums[i] * factor;
-    if constexpr (ADDS) add_other<T, COUNT, WHOLE>(o, place, column, y);
+    for (u32 i = 0; i < COUNT; i++) y[i] = sums[i];
+    if (!o.bare) {
 #pragma unroll
-    for (u32 i = 0; i < COUNT; i++) {
-        const bool within = WHOLE || column + i < o.columns;
-        if (o.bias && within) y[i] += load_readonly(o.bias + column + i);
-        // Not a maximum, which would turn a NaN into 0.
-        if (o.relu) y[i] = y[i] < 0 ? 0.0f : y[i];
+        for (u32 i = 0; i < COUNT; i++) y[i] *= factor;
+        if constexpr (ADDS) add_other<T, COUNT, WHOLE>(o, place, column, y);
+#pragma unroll
+        for (u32 i = 0; i < COUNT; i++) {
+            const bool within = WHOLE || column + i < o.columns;
+            if (o.bias && within) y[i] += load_readonly(o.bias + column + i);
+            // Not a maximum, which would turn a NaN into 0.
+            if (o.relu) y[i] = y[i] < 0 ? 0.0f : y[i];
+        }
     }
     if constexpr (WHOLE && COUNT >= 4) {
         if (sizeof(T) == 4 || o.wide_output) {

@@ -45,7 +45,7 @@ BG_DEVICE void store_pieces(uint4* tasks, uint4* cut, const RowRange& r, u32 fir
     const u32 length = ceil_div(ceil_div(r.length, pieces), spmm::DEEP_LOADS) * spmm::DEEP_LOADS;
     for (u32 k = 0; k < pieces; k++) {
         const u32 from = min_of(k * length, r.length), to = min_of(from + length, r.length);
-        tasks[first + k] = make_uint4(r.row, r.begin + from, r.begin + to, pieces > 1 ? place : NOT_CUT);
+        tasks[first + k] = make_uint4(r.begin + from, r.begin + to, r.row, pieces > 1 ? place : NOT_CUT);
     }
     if (pieces > 1) cut[place] = make_uint4(first, pieces, r.length, r.row);
 }
@@ -93,7 +93,7 @@ BG_KERNEL(spmm_tasks_cut, SpmmCut, 256, 4) {
     if (row >= p.rows) return;
     const u32 place = (u32)(within >> CUT_ROWS);
     if (pieces > 1) store_pieces(p.tasks, p.cut, r, (u32)(within & ((1ull << CUT_ROWS) - 1)), pieces, place);
-    else p.tasks[p.pieces + row - place] = make_uint4(row, r.begin, r.begin + r.length, NOT_CUT);
+    else p.tasks[p.pieces + row - place] = make_uint4(r.begin, r.begin + r.length, row, NOT_CUT);
 }
 
 /// A power of two, so that rows in descending order never cross from one block to the next.

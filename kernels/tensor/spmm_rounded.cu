@@ -91,9 +91,9 @@ BG_KERNEL(spmm_round, SpmmRoundParams, 256, 6) {
 
 using namespace spmm;
 constexpr u32 VECTOR = PerLane<f16>::value;
-BG_KERNEL(spmm_rounded_8, SpmmTasksParams, 256, 8) { spmm_tasks<f16, VECTOR, 8, WIDE_LOADS, false, true>(p); }
-BG_KERNEL(spmm_rounded_16, SpmmTasksParams, 256, 8) { spmm_tasks<f16, VECTOR, 16, WIDE_LOADS, false, true>(p); }
-BG_KERNEL(spmm_rounded_32, SpmmTasksParams, 256, 8) { spmm_tasks<f16, VECTOR, 32, WIDE_LOADS, false, true>(p); }
+BG_KERNEL(spmm_rounded_8, SpmmTasksParams, 256, 6) { spmm_tasks<f16, VECTOR, 8, TASK_LOADS, false, true>(p); }
+BG_KERNEL(spmm_rounded_16, SpmmTasksParams, 256, 6) { spmm_tasks<f16, VECTOR, 16, TASK_LOADS, false, true>(p); }
+BG_KERNEL(spmm_rounded_32, SpmmTasksParams, 256, 6) { spmm_tasks<f16, VECTOR, 32, TASK_LOADS, false, true>(p); }
 BG_KERNEL(spmm_rounded_deep_8, SpmmTasksParams, 256, 4) { spmm_tasks<f16, VECTOR, 8, DEEP_LOADS, false, true>(p); }
 BG_KERNEL(spmm_rounded_deep_16, SpmmTasksParams, 256, 4) { spmm_tasks<f16, VECTOR, 16, DEEP_LOADS, false, true>(p); }
 BG_KERNEL(spmm_rounded_deep_32, SpmmTasksParams, 256, 4) { spmm_tasks<f16, VECTOR, 32, DEEP_LOADS, false, true>(p); }

@@ -2,13 +2,14 @@
 //!
 //! Invariant: a GPU is kept at work until the host has given it what is timed; the host's rate of launching is no part of a single run.
 
-use bitgraph_cuda::device::{Buffer, Device, Event, Observer, Stream};
+use bitgraph_cuda::device::{Device, Event, Observer, Stream};
+use bitgraph_cuda::primitives::Pause;
 use bitgraph_cuda::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Filling so much takes about as long as giving a launch to the device.
-const AHEAD_BYTES: usize = 8 << 20;
+/// Giving a launch to the device takes less.
+const AHEAD_NANOSECONDS: u64 = 6000;
 
 /// How often work is given to a device when its time is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +59,8 @@ struct OfDevice {
 /// The marks of the last run.
 #[derive(Debug)]
 struct Marks {
-    /// Memory that is filled ahead of a run; none on the host shim, or where there is no room.
-    ahead: Option<Buffer<u8>>,
+    /// What the device does ahead of a run; nothing on the host shim, or where the kernel cannot be had.
+    ahead: Option<Pause>,
     begun: Mutex<Option<Event>>,
     run: Mutex<Option<(Event, Event)>>,
 }
@@ -72,9 +73,9 @@ impl Observer for Marks {
     fn begins(&self, stream: &Stream) -> Result<()> {
         *lock(&self.run) = None;
         // An idle device would reach the mark of the start at once, and the time until the host's launch arrives, two microseconds,
-        // would be taken for a part of the run.
+        // would be taken for a part of the run. Caches stay as they are: a device that fills memory meanwhile takes features out of them.
         if let Some(ahead) = &self.ahead {
-            ahead.fill_bytes(0)?;
+            ahead.run(AHEAD_NANOSECONDS)?;
         }
         *lock(&self.begun) = Some(stream.record()?);
         Ok(())
@@ -105,7 +106,7 @@ impl Clock {
     #[must_use]
     pub fn of(device: Option<&Device>) -> Self {
         Self(device.map(|device| {
-            let ahead = if device.properties().emulated { None } else { device.alloc_for(AHEAD_BYTES, "keeping the device busy").ok() };
+            let ahead = if device.properties().emulated { None } else { Pause::new(device).ok() };
             let marks = Arc::new(Marks { ahead, begun: Mutex::default(), run: Mutex::default() });
             device.stream().observe(Some(marks.clone()));
             Arc::new(OfDevice { device: device.clone(), marks })

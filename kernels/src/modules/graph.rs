@@ -92,6 +92,11 @@ pub const MODULES: &[Listed] = &[
     Listed {
         name: "tensor/spmm_tasks_f16",
         kernels: &[
+            "spmm_rows_f16_2",
+            "spmm_rows_f16_4",
+            "spmm_rows_f16_8",
+            "spmm_rows_f16_16",
+            "spmm_rows_f16_32",
             "spmm_tasks_f16_2",
             "spmm_tasks_f16_4",
             "spmm_tasks_f16_8",

@@ -147,6 +147,7 @@ pub const MODULES: &[Listed] = &[
         ],
     },
     Listed { name: "ops/row_bins", kernels: &["row_bins_count", "row_bins_scan", "row_bins_place", "row_bins_cut"] },
+    Listed { name: "ops/pause", kernels: &["pause"] },
     Listed {
         name: "formats/basic",
         kernels: &[

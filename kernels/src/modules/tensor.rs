@@ -7,6 +7,11 @@ pub const MODULES: &[Listed] = &[
     Listed {
         name: "tensor/spmm_tasks_bf16",
         kernels: &[
+            "spmm_rows_bf16_2",
+            "spmm_rows_bf16_4",
+            "spmm_rows_bf16_8",
+            "spmm_rows_bf16_16",
+            "spmm_rows_bf16_32",
             "spmm_tasks_bf16_2",
             "spmm_tasks_bf16_4",
             "spmm_tasks_bf16_8",
@@ -28,6 +33,11 @@ pub const MODULES: &[Listed] = &[
     Listed {
         name: "tensor/spmm_tasks_f32",
         kernels: &[
+            "spmm_rows_f32_2",
+            "spmm_rows_f32_4",
+            "spmm_rows_f32_8",
+            "spmm_rows_f32_16",
+            "spmm_rows_f32_32",
             "spmm_tasks_f32_2",
             "spmm_tasks_f32_4",
             "spmm_tasks_f32_8",

@@ -12,6 +12,7 @@ mod csr;
 mod halves;
 mod launch;
 mod order;
+mod pause;
 mod scan;
 mod sort;
 
@@ -19,6 +20,7 @@ pub use array::{Reduced, compact, fill_u32, fill_u64, gather, histogram, invert,
 pub use csr::{Order, degree_order, degrees, gather_values, relabel, rows_of_entries, transpose, transpose_with_positions};
 pub use halves::{Side, orient, orient_with_positions, symmetrized};
 pub use order::{LevelOrder, LevelOrderConfig, level_order};
+pub use pause::Pause;
 pub use scan::{exclusive_scan, exclusive_scan_total, exclusive_scan_wide};
 pub use sort::{SortKey, SortValue, sort_keys, sort_pairs};
 

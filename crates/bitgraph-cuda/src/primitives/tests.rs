@@ -333,3 +333,16 @@ fn shuffled_grids_become_local_again() {
     let wanted = (0..growing).flat_map(|i| [level(i) + 1, level(i) + 2]);
     assert!(distances.eq(wanted));
 }
+
+#[test]
+fn a_pause_lasts() {
+    let device = device();
+    let pause = Pause::new(&device).unwrap();
+    for nanoseconds in [0, 3_000_000] {
+        let from = std::time::Instant::now();
+        pause.run(nanoseconds).unwrap();
+        device.synchronize().unwrap();
+        // The device's clock goes in steps of a microsecond.
+        assert!(from.elapsed().as_nanos() + 2000 >= u128::from(nanoseconds));
+    }
+}

@@ -50,6 +50,8 @@ parameters! {
         mean: u32,
         relu: u32,
         narrow_addend: u32,
+        bare: u32,
+        unused: u32,
     }
 }
 
@@ -118,6 +120,10 @@ impl<'a, T> SpmmInput<'a, T> {
             relu: false,
         }
     }
+    /// Whether nothing is done with the sums.
+    fn ends_with_sums(&self) -> bool {
+        self.scale_rows.is_none() && self.addend.is_none() && self.bias.is_none() && !self.mean && !self.relu
+    }
     fn is_weighted(&self) -> bool {
         self.values.is_some() || self.scale_columns.is_some()
     }
@@ -163,7 +169,7 @@ impl<T: Feature> SpmmLayout<T> {
     /// wide. On the device: a sort of the rows, by length or by place, and one of the entries of blocks; waits.
     ///
     /// # Errors
-    /// A width of 0 or of 2^32 and more; out of memory.
+    /// A width of 0 or of 2^30 and more; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, width: usize, valued: bool) -> Result<Option<Self>> {
         check_width(width)?;
         let stats = Stats::of(device, csr)?;
@@ -279,6 +285,8 @@ impl<T: Feature> SpmmLayout<T> {
             mean: u32::from(input.mean),
             relu: u32::from(input.relu),
             narrow_addend: u32::from(matches!(input.addend, Some(Floats::Narrow(_)))),
+            bare: u32::from(input.ends_with_sums()),
+            unused: 0,
         })
     }
     /// `vectors`: whether features and output are aligned to 16 bytes.
@@ -331,11 +339,14 @@ impl<T: Feature> SpmmLayout<T> {
     }
 }
 
+/// A row of features has fewer bytes than 2^32, so that kernels multiply its number by 32 bits.
+const MOST_COLUMNS: u32 = 1 << 30;
+
 fn check_width(width: usize) -> Result<()> {
-    if width > 0 && u32::try_from(width).is_ok_and(|w| w < u32::MAX - 1024) {
+    if width > 0 && u32::try_from(width).is_ok_and(|w| w < MOST_COLUMNS) {
         return Ok(());
     }
-    let (found, allowed) = (width as f64, "from 1 to 2^32 - 1026");
+    let (found, allowed) = (width as f64, "from 1 to 2^30 - 1");
     Err(Base::Parameter { parameter: "the number of columns of the features", found, allowed }.into())
 }
 

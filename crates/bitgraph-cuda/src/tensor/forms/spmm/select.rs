@@ -190,8 +190,8 @@ impl SpmmPlan {
     pub(super) fn plain(self) -> Self {
         Self { lanes: 1, deep: false, ..self }
     }
-    /// The module and the kernel of tasks.
-    pub(super) fn kernel<T: Feature>(self, terms: Terms) -> (String, String) {
+    /// The module and the kernel of tasks; `cut`: some may be pieces of rows.
+    pub(super) fn kernel<T: Feature>(self, terms: Terms, cut: bool) -> (String, String) {
         let name = match (self.lanes, terms, self.deep) {
             (lanes, Terms::Rounded, deep) => {
                 return ("tensor/spmm_rounded".into(), format!("spmm_rounded_{}{lanes}", if deep { "deep_" } else { "" }));
@@ -199,7 +199,8 @@ impl SpmmPlan {
             (1, _, _) => format!("spmm_plain_{}", T::NAME),
             (lanes, Terms::Weighted, _) => format!("spmm_weighted_{}_{lanes}", T::NAME),
             (lanes, Terms::Plain, true) => format!("spmm_deep_{}_{lanes}", T::NAME),
-            (lanes, Terms::Plain, false) => format!("spmm_tasks_{}_{lanes}", T::NAME),
+            (lanes, Terms::Plain, false) if cut => format!("spmm_tasks_{}_{lanes}", T::NAME),
+            (lanes, Terms::Plain, false) => format!("spmm_rows_{}_{lanes}", T::NAME),
         };
         (format!("tensor/spmm_tasks_{}", T::NAME), name)
     }

@@ -23,9 +23,11 @@ parameters! {
         arrived: DevicePtr<u32>,
         partial: DevicePtr<f32>,
         task_count: u32,
+        piece_count: u32,
         cut_count: u32,
         pitch: u32,
         slice_blocks: u32,
+        unused: u32,
     }
     pub(super) struct BuildParams = "tensor/spmm_build.cu" "bg::SpmmBuild" {
         pub offsets: DevicePtr<u32>,
@@ -71,6 +73,8 @@ pub(super) struct Tasks {
     cut: Buffer<[u32; 4]>,
     arrived: Buffer<u32>,
     partial: Buffer<f32>,
+    /// Tasks among which are all pieces.
+    piece_count: u32,
     cut_count: u32,
 }
 
@@ -78,7 +82,7 @@ impl Tasks {
     /// Each row in its order: nothing is built.
     pub(super) fn natural(pattern: Pattern) -> Self {
         let (tasks, cut, arrived, partial) = Default::default();
-        Self { pattern, tasks, cut, arrived, partial, cut_count: 0 }
+        Self { pattern, tasks, cut, arrived, partial, piece_count: 0, cut_count: 0 }
     }
     /// Sorts rows by length and cuts those of more than `piece` entries. O(rows) on the device; waits.
     pub(super) fn build(device: &Device, csr: &DeviceCsr, pattern: &Pattern, piece: u32, width: usize, lanes: u32) -> Result<Self> {
@@ -108,7 +112,7 @@ impl Tasks {
         let pieces = total as usize - (rows - cut_count as usize);
         let partial = device.alloc_for::<f32>(pieces.checked_mul(width.next_multiple_of(4)).ok_or_else(overflow)?, "partial sums")?;
         let arrived = device.zeroed::<u32>((cut_count as usize).checked_mul(slices(width, lanes)).ok_or_else(overflow)?)?;
-        Ok(Self { pattern: pattern.clone(), tasks, cut, arrived, partial, cut_count })
+        Ok(Self { pattern: pattern.clone(), tasks, cut, arrived, partial, piece_count: pieces as u32, cut_count })
     }
     /// Cuts rows of more than `piece` entries, all in their order, by bounds of how many there are: one pass over the rows, which is not waited for.
     pub(super) fn cut(device: &Device, pattern: Pattern, piece: u32, width: usize, lanes: u32) -> Result<Self> {
@@ -141,7 +145,7 @@ impl Tasks {
         // SAFETY: no pattern of so many entries has more pieces or cut rows; there is a zeroed status word for each block.
         unsafe { device.launch(&device.kernel(BUILD, "spmm_tasks_cut")?, shape, &parameters) }?;
         let arrived = zeroed.part(zeros..zeroed.len()).cast();
-        Ok(Self { pattern, tasks, cut, arrived, partial, cut_count: most_cut as u32 })
+        Ok(Self { pattern, tasks, cut, arrived, partial, piece_count: pieces as u32, cut_count: most_cut as u32 })
     }
     /// One launch.
     pub(super) fn run<T: Feature>(&self, device: &Device, plan: SpmmPlan, operands: Operands, terms: Terms) -> Result<()> {
@@ -160,11 +164,13 @@ impl Tasks {
             arrived: self.arrived.ptr(),
             partial: self.partial.ptr(),
             task_count: tasks as u32,
+            piece_count: self.piece_count,
             cut_count: self.cut_count,
             pitch: operands.columns.next_multiple_of(4),
             slice_blocks: slice_blocks as u32,
+            unused: 0,
         };
-        let (module, kernel) = plan.kernel::<T>(terms);
+        let (module, kernel) = plan.kernel::<T>(terms, self.piece_count > 0);
         let shape = Shape { grid, block, shared: 0, mode: Mode::Plain };
         // SAFETY: the tasks were made for this matrix, and the caller compared the lengths of the operands with it.
         unsafe { device.launch(&device.kernel(&module, &kernel)?, shape, &parameters) }
