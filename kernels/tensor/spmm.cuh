@@ -194,9 +194,8 @@ template <class T, u32 COUNT, bool WHOLE> BG_DEVICE void add_other(const SpmmOpe
     }
 }
 
-/// Stores COUNT neighbouring columns of a row, rounded once. WHOLE: all COUNT are within the row, and aligned to their number. ADDS: there may be
-/// an addend, for which registers are kept.
-template <class T, u32 COUNT, bool WHOLE, bool ADDS = true>
+/// Stores COUNT neighbouring columns of a row, rounded once. WHOLE: all COUNT are within the row, and aligned to their number.
+template <class T, u32 COUNT, bool WHOLE>
 BG_DEVICE void finish(const SpmmOperands& o, u32 row, u32 column, f32 factor, const f32 (&sums)[COUNT]) {
     const u64 place = (u64)row * o.columns + column;
     f32 y[COUNT];
@@ -205,7 +204,7 @@ BG_DEVICE void finish(const SpmmOperands& o, u32 row, u32 column, f32 factor, co
     if (!o.bare) {
 #pragma unroll
         for (u32 i = 0; i < COUNT; i++) y[i] *= factor;
-        if constexpr (ADDS) add_other<T, COUNT, WHOLE>(o, place, column, y);
+        add_other<T, COUNT, WHOLE>(o, place, column, y);
 #pragma unroll
         for (u32 i = 0; i < COUNT; i++) {
             const bool within = WHOLE || column + i < o.columns;

@@ -25,7 +25,7 @@ struct SpmmTasksParams {
 constexpr u32 NOT_CUT = 0xffffffffu;
 
 /// The sums of a cut row's slice, by a warp; all its lanes call it together.
-template <class T, u32 SLICE, bool WHOLE, bool ADDS> BG_DEVICE void join_pieces(const SpmmTasksParams& p, u32 place, u32 first_column) {
+template <class T, u32 SLICE, bool WHOLE> BG_DEVICE void join_pieces(const SpmmTasksParams& p, u32 place, u32 first_column) {
     constexpr u32 ACROSS = SLICE >= 4 * WARP ? WARP : SLICE / 4, SIDE = WARP / ACROSS;
     const uint4 row = load_readonly(p.cut + place);
     const f32 factor = row_factor(p.operands, row.w, row.z);
@@ -56,12 +56,12 @@ template <class T, u32 SLICE, bool WHOLE, bool ADDS> BG_DEVICE void join_pieces(
         for (u32 i = 0; i < 4; i++)
 #pragma unroll
             for (u32 d = WARP / 2; d >= ACROSS; d >>= 1) sums[i] += shuffle_xor(sums[i], d);
-        if (lane() < ACROSS && column < end) finish<T, 4, WHOLE, ADDS>(p.operands, row.w, column, factor, sums);
+        if (lane() < ACROSS && column < end) finish<T, 4, WHOLE>(p.operands, row.w, column, factor, sums);
     }
 }
 
 /// A task that is a row, by its lanes.
-template <class T, u32 VECTOR, u32 LOADS, bool WEIGHTED, bool ROUNDED, bool ADDS> BG_DEVICE void whole_row(const SpmmTasksParams& p, u32 index, u32 column) {
+template <class T, u32 VECTOR, u32 LOADS, bool WEIGHTED, bool ROUNDED> BG_DEVICE void whole_row(const SpmmTasksParams& p, u32 index, u32 column) {
     if (index >= p.task_count || column >= p.operands.columns) return;
     uint4 task;
     if (p.tasks) task = load_readonly(p.tasks + index);
@@ -77,12 +77,12 @@ template <class T, u32 VECTOR, u32 LOADS, bool WEIGHTED, bool ROUNDED, bool ADDS
         if (!unscale_finite(p.operands, sums)) add_exact(p.operands, p.indices, column, begin(), task.y, sums);
     }
     const u32 length = p.operands.mean ? task.y - begin() : 0;
-    finish<T, VECTOR, true, ADDS>(p.operands, task.z, column, row_factor(p.operands, task.z, length), sums);
+    finish<T, VECTOR, true>(p.operands, task.z, column, row_factor(p.operands, task.z, length), sums);
 }
 
 /// A task that may be a piece of a row, by its lanes; all lanes of the warp call it together. What a lane knows besides the entries is found again
 /// after the sums: in registers meanwhile, it would keep rows of features from being in flight.
-template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED, bool ROUNDED, bool ADDS>
+template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED, bool ROUNDED>
 BG_DEVICE void row_or_piece(const SpmmTasksParams& p, u32 first, u32 slice) {
     constexpr u32 SLICE = VECTOR * LANES;
     f32 sums[VECTOR];
@@ -103,7 +103,7 @@ BG_DEVICE void row_or_piece(const SpmmTasksParams& p, u32 first, u32 slice) {
     if (active) {
         if constexpr (ROUNDED) settle<VECTOR>(p.operands, p.indices, column, task.x, task.y, sums);
         if (!cut) {
-            finish<T, VECTOR, true, ADDS>(p.operands, task.z, column, row_factor(p.operands, task.z, task.y - task.x), sums);
+            finish<T, VECTOR, true>(p.operands, task.z, column, row_factor(p.operands, task.z, task.y - task.x), sums);
         } else {
             f32* to = p.partial + ((u64)index * p.pitch + column);
             if constexpr (VECTOR == 1) {
@@ -128,7 +128,7 @@ BG_DEVICE void row_or_piece(const SpmmTasksParams& p, u32 first, u32 slice) {
     while (ready) {
         const u32 source = (u32)__ffs(ready) - 1;
         ready &= ready - 1;
-        join_pieces<T, SLICE, (VECTOR > 1), ADDS>(p, shuffle(task.w, source), slice * SLICE);
+        join_pieces<T, SLICE, (VECTOR > 1)>(p, shuffle(task.w, source), slice * SLICE);
     }
 }
 
@@ -139,18 +139,16 @@ template <u32 LANES> BG_DEVICE uint2 slice_and_task(const SpmmTasksParams& p) {
 }
 
 /// VECTOR elements of a row for each of LANES lanes; VECTOR is 1 where rows are not of whole 16 bytes. ROUNDED: the features are copies of f32.
-/// Of halves with neither weights nor copies there is no addend: registers for it would be too many for that many warps.
 template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED, bool ROUNDED = false> BG_DEVICE void spmm_tasks(const SpmmTasksParams& p) {
-    constexpr bool ADDS = WEIGHTED || ROUNDED || sizeof(T) == 4;
     const uint2 place = slice_and_task<LANES>(p);
     if (place.y >= p.piece_count)
-        whole_row<T, VECTOR, LOADS, WEIGHTED, ROUNDED, ADDS>(p, place.y + threadIdx.x / LANES, (place.x * LANES + threadIdx.x % LANES) * VECTOR);
-    else row_or_piece<T, VECTOR, LANES, LOADS, WEIGHTED, ROUNDED, ADDS>(p, place.y, place.x);
+        whole_row<T, VECTOR, LOADS, WEIGHTED, ROUNDED>(p, place.y + threadIdx.x / LANES, (place.x * LANES + threadIdx.x % LANES) * VECTOR);
+    else row_or_piece<T, VECTOR, LANES, LOADS, WEIGHTED, ROUNDED>(p, place.y, place.x);
 }
 
 /// The same where no row is cut.
-template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool ROUNDED = false> BG_DEVICE void spmm_rows(const SpmmTasksParams& p) {
+template <class T, u32 VECTOR, u32 LANES, u32 LOADS> BG_DEVICE void spmm_rows(const SpmmTasksParams& p) {
     const uint2 place = slice_and_task<LANES>(p);
-    whole_row<T, VECTOR, LOADS, false, ROUNDED, (ROUNDED || sizeof(T) == 4)>(p, place.y + threadIdx.x / LANES, (place.x * LANES + threadIdx.x % LANES) * VECTOR);
+    whole_row<T, VECTOR, LOADS, false, false>(p, place.y + threadIdx.x / LANES, (place.x * LANES + threadIdx.x % LANES) * VECTOR);
 }
 }  // namespace bg

@@ -306,9 +306,6 @@ impl<T: Feature> SpmmLayout<T> {
             }
             Layout::Tasks(tasks) => {
                 let plan = if vectors { self.plan } else { self.plan.plain() };
-                // Kernels of halves alone have no addend.
-                let adds = is_half::<T>() && operands.addend.address() != 0;
-                let terms = if terms == Terms::Plain && adds { Terms::Weighted } else { terms };
                 tasks.run::<T>(&self.device, plan, operands, terms)
             }
         }

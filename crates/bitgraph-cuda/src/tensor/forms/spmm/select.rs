@@ -54,13 +54,15 @@ const WIDE_LANES: u32 = 16;
 const SLICED_MEAN: f64 = 12.0;
 const SLICED_ENTRIES: usize = 2_000_000;
 /// Entries of a piece at most, by the entries of the matrix: the run is as long as its longest piece where it is short, and cutting a row costs
-/// two passes over its partial sums where it is long. `ca_AstroPh`, 400 thousand entries, F = 64, f16: .0145 ms by pieces of 64, .0551 by 256.
-const PIECES: [(usize, u32); 3] = [(500_000, 64), (3_000_000, 128), (MANY_ENTRIES, 256)];
+/// two passes over its partial sums where it is long. On an H200, F = 64, f16, best beside others: `ca_Astroph`, 400 thousand entries, 64 (12.3
+/// us; 128: 15.1), kron:17 160 (48; 64: 57, 256: 55), kron:18 256, kron:20 512 (416; 128: 508).
+const PIECES: [(usize, u32); 5] = [(1_000_000, 64), (2_000_000, 96), (3_000_000, 128), (5_000_000, 160), (12_000_000, 256)];
 const LONG_PIECE: u32 = 512;
 /// Pieces that a row of a matrix of few products may be as long as before rows are cut.
 const UNCUT_PIECES: u32 = 2;
-/// Entries from which so many pieces are at work that none needs more loads in flight.
-const MANY_ENTRIES: usize = 16_000_000;
+/// Gathers of 16 bytes from which so many pieces are at work that none needs more loads in flight: kron:16, F = 64, f16, 26.4 us if deep, 28; and
+/// F = 128 52, 47.
+const MANY_GATHERS: u64 = 16_000_000;
 /// Rows of less than a slice have few bytes in flight: they are always deep, and pieces have this part of the entries. kron:17, F = 32, f16:
 /// .0369 ms by pieces of 128, .0487 by 256, .0794 if not deep.
 const NARROW_PART: u32 = 2;
@@ -69,10 +71,10 @@ const EVEN_PIECE: u32 = 128;
 /// Lanes of rows for each multiprocessor up to which deep rows pay though the rows are even: what it holds at once, so that the run is as long
 /// as one row. `urand:30000:8`, F = 64, f16: .0128 of .0144 ms; and `delaunay_n16`, which has twice as many, .0132 of .0122.
 const HELD_LANES: u64 = 2048;
-/// The same where rows are uneven: the run is as long as its longest piece.
+/// The same in matrices of few products, whose rows may be uneven: the run is as long as its longest piece.
 const UNEVEN_LANES: u64 = 7680;
-/// Entries of a row in the mean from which deep rows have work for their loads, however many there are. `NotreDame_www` has 2.9: .0615 ms, deep
-/// .0809; `soc-Slashdot0902` 10.6: .0265, deep .0209.
+/// Entries of a row in the mean from which uneven rows have work for that many loads. `NotreDame_www` has 4.7: 41.5 us, deep 51; `cit-HepPh` 24: 17.2,
+/// deep 16.1.
 const DEEP_MEAN: f64 = 8.0;
 /// Entries of a row in the mean from which even rows are cut where there are few, and of a piece of them at least. 4096 rows of 512 entries,
 /// F = 16, f32: 28 us by pieces of 32, 36 in whole rows; `urand:1000:300`, F = 128: 17 by pieces of 128, 25 by 64.
@@ -145,11 +147,12 @@ impl SpmmPlan {
         }
         let uneven = skew::ratio(stats.longest, stats.rows, stats.entries) >= skew::SKEWED;
         let wide = within(HELD_LANES) || if uneven { stats.entries < SLICED_ENTRIES } else { mean < SLICED_MEAN };
-        let deep = narrow || within(HELD_LANES) || (uneven && (mean >= DEEP_MEAN || within(UNEVEN_LANES)));
+        let few = (stats.entries as u64).saturating_mul(u64::from(whole)) < MANY_GATHERS;
+        let deep = narrow || within(HELD_LANES) || (uneven && mean >= DEEP_MEAN && few);
         Self {
             form: SpmmForm::Tasks { piece: if uneven { pieces(stats.entries, narrow) } else { EVEN_PIECE } },
             lanes: lanes_of::<T>(width, if wide { WIDE_LANES } else { SLICE_LANES }),
-            deep: deep && (narrow || stats.entries < MANY_ENTRIES),
+            deep,
         }
     }
     /// The plan for a matrix of few products, by what is known without asking the device: rows in their order, or pieces of them, cut in one pass,
@@ -289,7 +292,7 @@ mod tests {
             SpmmPlan::rounded(132, &Stats { rows, columns: rows, entries, longest }, width).map(|plan| plan.form)
         };
         assert_eq!(form(100_000, 3_199_470, 60, 128), Some(SpmmForm::Tasks { piece: 128 }));
-        assert_eq!(form(131_072, 3_727_410, 30_000, 64), Some(SpmmForm::Tasks { piece: 256 }));
+        assert_eq!(form(131_072, 3_727_410, 30_000, 64), Some(SpmmForm::Tasks { piece: 160 }));
         assert_eq!(form(200_000, 4_648_000, 26, 128), Some(SpmmForm::Staged { buffers: 1 }));
         assert_eq!(form(200_000, 4_648_000, 26, 64), None);
         assert_eq!(form(1_000_000, 3_996_000, 4, 128), None);
@@ -321,13 +324,13 @@ mod tests {
         // ca_AstroPh, soc-Slashdot0902, ego-Twitter, kron:17, kron:21, NotreDame_www, p2p-Gnutella31.
         assert_eq!(chosen(18_772, 396_100, 504, 64, true), tasks(64, 8, true));
         assert_eq!(chosen(18_772, 396_100, 504, 128, false), tasks(64, 16, true));
-        assert_eq!(chosen(82_168, 870_161, 2_548, 128, false), tasks(128, 16, true));
-        assert_eq!(chosen(81_306, 2_684_592, 3_383, 128, true), tasks(128, 8, true));
-        assert_eq!(chosen(131_072, 3_727_410, 30_000, 64, true), tasks(256, 8, true));
+        assert_eq!(chosen(82_168, 870_161, 2_548, 128, false), tasks(64, 16, false));
+        assert_eq!(chosen(81_306, 2_684_592, 3_383, 128, true), tasks(128, 8, false));
+        assert_eq!(chosen(131_072, 3_727_410, 30_000, 64, true), tasks(160, 8, false));
         assert_eq!(chosen(2_097_152, 63_463_300, 210_000, 128, true), tasks(512, 8, false));
-        assert_eq!(chosen(325_729, 929_849, 10_721, 128, true), tasks(128, 16, false));
-        assert_eq!(chosen(62_586, 147_892, 95, 128, true), tasks(64, 16, true));
-        assert_eq!(chosen(131_072, 3_727_410, 30_000, 32, true), tasks(128, 4, true));
+        assert_eq!(chosen(325_729, 929_849, 10_721, 128, true), tasks(64, 16, false));
+        assert_eq!(chosen(62_586, 147_892, 95, 128, true), tasks(64, 16, false));
+        assert_eq!(chosen(131_072, 3_727_410, 30_000, 32, true), tasks(80, 4, true));
         // urand:100000:16, urand:30000:8, delaunay_n16.
         assert_eq!(chosen(100_000, 3_199_470, 60, 128, true), tasks(128, 8, false));
         assert_eq!(chosen(30_000, 479_864, 35, 64, true), tasks(128, 8, true));
@@ -351,8 +354,8 @@ mod tests {
     fn rows_of_matrices_of_few_products_are_cut_where_they_may_be_long() {
         let plan = |entries, longest| SpmmPlan::short_lived::<f32>(132, (7000, entries), 64, longest);
         assert_eq!(plan(40_000, Some(26)), SpmmPlan { form: SpmmForm::Rows, lanes: 16, deep: true });
-        assert_eq!(plan(1_600_000, Some(256)).form, SpmmForm::Rows);
-        assert_eq!(plan(1_600_000, Some(745)).form, SpmmForm::Tasks { piece: 128 });
+        assert_eq!(plan(1_600_000, Some(192)).form, SpmmForm::Rows);
+        assert_eq!(plan(1_600_000, Some(745)).form, SpmmForm::Tasks { piece: 96 });
         assert_eq!(plan(40_000, None).form, SpmmForm::Tasks { piece: 64 });
         // No row is longer than all of them.
         assert_eq!((plan(64, None).form, plan(0, None).form), (SpmmForm::Rows, SpmmForm::Rows));
