@@ -10,6 +10,10 @@ constexpr u32 WINDOW_ENTRIES = 512;
 /// Entries of a piece at most of rows in windows; a row with more is cut. Sums on tensor cores are flushed at the end of a piece, so that they do not drift.
 constexpr u32 PIECE_ENTRIES = 256;
 
+// tensor/attention_pair.cu
+/// Entries of a side of a warp in flight at once, of vectors of 16 bytes.
+constexpr u32 PAIRS_AHEAD = 4;
+
 // tensor/attention_gat_backward_tiles.cu
 /// Steps of 16 entries that a warp has in shared memory.
 constexpr u32 BACKWARD_STEPS = 2;

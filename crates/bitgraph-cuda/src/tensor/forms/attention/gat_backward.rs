@@ -160,7 +160,7 @@ impl<T: Feature> GatBackwardLayout<T> {
     ) -> Result<Option<Self>> {
         let Some(forward) = GatLayout::<T>::in_rows(device, csr, columns, heads, forward, (enough, products))? else { return Ok(None) };
         let places = invert(device, positions)?;
-        let cut = Cut::Windows { widest: form.window(heads), enough };
+        let cut = Cut::Windows { widest: form.window(heads), narrowest: 1, enough };
         let staged = StagedBackward::build::<T>(device, transposed, (columns, heads), (enough, products))?;
         let tasks = RowTasks::of_form(device, transposed, form.brief(heads), (form, cut), products.transposed())?;
         let Some((form, transposed)) = tasks else { return Ok(None) };

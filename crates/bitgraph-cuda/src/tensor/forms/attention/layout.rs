@@ -28,8 +28,8 @@ const PIECE_ENTRIES: u32 = constant("tuning/attention.cuh", "PIECE_ENTRIES") as 
 /// How rows are cut into tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cut {
-    /// Windows of so many rows in their order, fewer where that would give fewer than `enough` tasks.
-    Windows { widest: u32, enough: u64 },
+    /// Windows of so many rows in their order, fewer, of `narrowest` at least, where that would give fewer than `enough` tasks.
+    Windows { widest: u32, narrowest: u32, enough: u64 },
     /// Single rows, the longest first, or so within parts of an even matrix, in pieces of so many entries.
     ByLength { piece: u32 },
 }
@@ -141,10 +141,10 @@ impl RowTasks {
         }
         let (mut window, mut piece, mut order) = (1, PIECE_ENTRIES, None);
         match cut {
-            Cut::Windows { widest, enough } => {
+            Cut::Windows { widest, narrowest, enough } => {
                 piece = shortened(piece, csr.nnz, enough);
                 window = widest.max(1);
-                while window > 1 && (csr.rows as u64).div_ceil(u64::from(window)) < enough {
+                while window > narrowest.max(1) && (csr.rows as u64).div_ceil(u64::from(window)) < enough {
                     window = window.div_ceil(2);
                 }
             }

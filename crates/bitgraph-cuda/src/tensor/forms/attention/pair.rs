@@ -116,7 +116,7 @@ impl<T: Feature> PairLayout<T> {
         (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
         let form = Pair::of::<T>(columns, head_width(columns, heads)?)?;
-        let cut = Cut::Windows { widest: form.window(), enough };
+        let cut = Cut::Windows { widest: form.window(), narrowest: form.narrowest::<T>(csr.rows, csr.nnz), enough };
         let Some(tasks) = RowTasks::build(device, csr, cut, products)? else { return Ok(None) };
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
         Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, partial, element: PhantomData }))

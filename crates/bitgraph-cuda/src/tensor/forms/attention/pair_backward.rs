@@ -104,7 +104,7 @@ impl<T: Feature> PairBackwardLayout<T> {
     ) -> Result<Option<Self>> {
         let Some(forward) = PairLayout::<T>::with_enough(device, csr, columns, heads, (enough, products))? else { return Ok(None) };
         let Pair::Rows(width) = forward.form() else { return Ok(None) };
-        let cut = Cut::Windows { widest: forward.form().window(), enough };
+        let cut = Cut::Windows { widest: forward.form().window(), narrowest: 1, enough };
         let Some(transposed) = RowTasks::build(device, transposed, cut, products.transposed())? else { return Ok(None) };
         let product = |what: &'static str, a: usize, b: usize| a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 });
         let pieces = forward.tasks().parameters.piece_count.max(2 * transposed.parameters.piece_count) as usize;

@@ -86,6 +86,9 @@ pub(in crate::tensor) enum Backward {
     Plain,
 }
 
+const WARP: u32 = 32;
+/// Entries of a side that attention by two rows has in flight.
+const PAIRS_AHEAD: u32 = constant("tuning/attention.cuh", "PAIRS_AHEAD") as u32;
 /// Columns that a warp holds, with the sums of their gradients.
 const MOST_COLUMNS: usize = 256;
 
@@ -179,6 +182,12 @@ impl Pair {
     /// Rows of a window, at most.
     pub(super) fn window(self) -> u32 {
         4
+    }
+    /// Rows of a window at least: as many as a warp takes side by side, where rows are so short that it does.
+    pub(super) fn narrowest<T: Feature>(self, rows: usize, entries: usize) -> u32 {
+        let Self::Rows(width) = self else { return 1 };
+        let sides = (WARP / (width / (16 / size_of::<T>() as u32))).max(1);
+        if entries as u64 <= rows as u64 * u64::from(PAIRS_AHEAD * sides) { sides } else { 1 }
     }
     /// The kernel for a kind of score.
     pub(super) fn kernel<T: Feature>(self, score: &str) -> String {

@@ -82,7 +82,7 @@ impl Form {
     /// How rows are cut for it.
     pub(super) fn cut(self, heads: usize, enough: u64) -> Cut {
         match self {
-            Self::Tiles(_) => Cut::Windows { widest: (MOST_HEADS / heads).max(1) as u32, enough },
+            Self::Tiles(_) => Cut::Windows { widest: (MOST_HEADS / heads).max(1) as u32, narrowest: 1, enough },
             Self::Rows(_) | Self::Brief | Self::Plain => Cut::ByLength { piece: SHORTEST_PIECE as u32 },
         }
     }
