@@ -211,14 +211,14 @@ BG_DEVICE void pair_task(const PairParams& p, const RowTask& task, u32 index) {
     }
 }
 
-/// A warp for each task. Rows of few entries are taken side by side: one of them alone would leave most sides idle.
-template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void pair_rows(const PairParams& p) {
-    constexpr u32 SIDE = WARP / LANES;
+/// A warp for each task. SHORT: rows of few entries are taken side by side, since one of them alone would leave most sides idle. Other kernels do
+/// without: code for both makes them 3 % slower.
+template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP, bool SHORT = false> BG_DEVICE void pair_rows(const PairParams& p) {
     const u32 index = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (index >= p.rows.task_count) return;
     const RowTask task = row_task(p.rows, index);
-    if constexpr (SIDE > 1) {
-        if (task.count > 1 && task.end - task.begin <= task.count * DEEP * SIDE) return pair_task<SCORE, T, VECTOR, LANES, PARTS, DEEP, true>(p, task, index);
+    if constexpr (SHORT) {
+        if (task.count > 1 && task.end - task.begin <= task.count * (DEEP * (WARP / LANES) / 2)) return pair_task<SCORE, T, VECTOR, LANES, PARTS, DEEP, true>(p, task, index);
     }
     pair_task<SCORE, T, VECTOR, LANES, PARTS, DEEP, false>(p, task, index);
     if (task.piece) {
@@ -263,4 +263,19 @@ BG_KERNEL(attention_sum_f32_256, PairParams, 128, 4) { pair_rows<SUM_SCORE, f32,
 BG_KERNEL(attention_sum_plain_f16, PairParams, 128, 4) { pair_rows<SUM_SCORE, f16, 1, 32, 8, 2>(p); }
 BG_KERNEL(attention_sum_plain_bf16, PairParams, 128, 4) { pair_rows<SUM_SCORE, bf16, 1, 32, 8, 2>(p); }
 BG_KERNEL(attention_sum_plain_f32, PairParams, 128, 4) { pair_rows<SUM_SCORE, f32, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_dot_short_f16_64, PairParams, 128, 5) { pair_rows<DOT_SCORE, f16, 8, 8, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_dot_short_f16_128, PairParams, 128, 5) { pair_rows<DOT_SCORE, f16, 8, 16, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_dot_short_bf16_64, PairParams, 128, 5) { pair_rows<DOT_SCORE, bf16, 8, 8, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_dot_short_bf16_128, PairParams, 128, 5) { pair_rows<DOT_SCORE, bf16, 8, 16, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_dot_short_f32_64, PairParams, 128, 5) { pair_rows<DOT_SCORE, f32, 4, 16, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_cosine_short_f16_64, PairParams, 128, 5) { pair_rows<COSINE_SCORE, f16, 8, 8, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_cosine_short_f16_128, PairParams, 128, 5) { pair_rows<COSINE_SCORE, f16, 8, 16, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_cosine_short_bf16_64, PairParams, 128, 5) { pair_rows<COSINE_SCORE, bf16, 8, 8, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_cosine_short_bf16_128, PairParams, 128, 5) { pair_rows<COSINE_SCORE, bf16, 8, 16, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_cosine_short_f32_64, PairParams, 128, 5) { pair_rows<COSINE_SCORE, f32, 4, 16, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_sum_short_f16_64, PairParams, 128, 5) { pair_rows<SUM_SCORE, f16, 8, 8, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_sum_short_f16_128, PairParams, 128, 5) { pair_rows<SUM_SCORE, f16, 8, 16, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_sum_short_bf16_64, PairParams, 128, 5) { pair_rows<SUM_SCORE, bf16, 8, 8, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_sum_short_bf16_128, PairParams, 128, 5) { pair_rows<SUM_SCORE, bf16, 8, 16, 1, attention::PAIRS_AHEAD, true>(p); }
+BG_KERNEL(attention_sum_short_f32_64, PairParams, 128, 5) { pair_rows<SUM_SCORE, f32, 4, 16, 1, attention::PAIRS_AHEAD, true>(p); }
 }  // namespace bg

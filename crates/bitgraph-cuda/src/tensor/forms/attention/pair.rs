@@ -91,6 +91,8 @@ pub struct PairLayout<T> {
     columns: usize,
     heads: usize,
     form: Pair,
+    /// Whether short rows are taken side by side.
+    short: bool,
     partial: Buffer<f32>,
     element: PhantomData<fn() -> T>,
 }
@@ -116,10 +118,11 @@ impl<T: Feature> PairLayout<T> {
         (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
         let form = Pair::of::<T>(columns, head_width(columns, heads)?)?;
-        let cut = Cut::Windows { widest: form.window(), narrowest: form.narrowest::<T>(csr.rows, csr.nnz), enough };
+        let narrowest = form.side_by_side::<T>(csr.rows, csr.nnz, enough);
+        let cut = Cut::Windows { widest: form.window(), narrowest, enough };
         let Some(tasks) = RowTasks::build(device, csr, cut, products)? else { return Ok(None) };
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
-        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, partial, element: PhantomData }))
+        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, short: narrowest > 1, partial, element: PhantomData }))
     }
     /// `output(i) = sum over the entries (i, j) of p(i, j) values(j)`, head by head, `p` the softmax of the scores over the entries of row `i`;
     /// 0 for a row without entries. `lse`, if wanted, gets the logarithm of the sum of the exponentials of the scores, rows x heads.
@@ -140,7 +143,7 @@ impl<T: Feature> PairLayout<T> {
         expect_len(name, "the result", tasks.rows, self.columns, output.len())?;
         lse.map_or(Ok(()), |lse| expect_len(name, "the sums of the softmax", tasks.rows, self.heads, lse.len()))?;
         let aligned = [input.query, input.key, input.values, output].into_iter().all(is_aligned);
-        let kernel = if aligned { self.form } else { Pair::Plain }.kernel::<T>(scored.kind);
+        let kernel = if aligned { self.form } else { Pair::Plain }.kernel::<T>(scored.kind, self.short);
         let parameters = PairParams {
             rows: tasks.parameters,
             query: address(input.query),
@@ -198,7 +201,7 @@ impl<T: Feature> PairLayout<T> {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        format!("{}; {}", self.form.kernel::<T>("dot"), self.tasks.explain())
+        format!("{}; {}", self.form.kernel::<T>("dot", self.short), self.tasks.explain())
     }
     /// Bytes beyond the matrix.
     #[must_use]
