@@ -7,7 +7,10 @@ use crate::device::testing::device;
 use crate::device::{Buffer, Device};
 use crate::tensor::forms::testing::{Tested, features, graphs, lists, rubbish};
 use bitgraph_sparse::Csr;
+use bitgraph_tensor::Dropout;
 use half::{bf16, f16};
+
+const DROPOUT: Dropout = Dropout::new(0.3, 0x0123_4567_89AB_CDEF, 5);
 
 /// A kind of score, with what it needs.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +66,9 @@ fn agree<T: Tested>(
         Kind::Cosine => PairScore::Cosine { beta: &parameter },
         Kind::Sum => PairScore::Sum { vector: &parameter, slope: SLOPE as f32 },
     };
-    layout.forward(PairInput { score: score_of, query: &query, key: &key, values: &values, dropout: None }, &output, Some(&sums)).unwrap();
+    // Keys of their own: nothing is dropped; where they are the values, weights are.
+    let dropout = shared.then_some(DROPOUT);
+    layout.forward(PairInput { score: score_of, query: &query, key: &key, values: &values, dropout }, &output, Some(&sums)).unwrap();
     let (output, sums) = (output.to_vec().unwrap(), sums.to_vec().unwrap());
     for i in 0..n {
         for h in 0..heads {
@@ -75,7 +80,9 @@ fn agree<T: Tested>(
             let found = f64::from(sums[i * heads + h]);
             assert!(found == lse || (found - lse).abs() <= 5e-5, "{case}: sum of row {i}, head {h}: {found}, not {lse}");
             for c in 0..width {
-                let terms = csr.row(i).iter().zip(&scores).map(|(&j, s)| (s - lse).exp() * of(&v, j as usize)[c]);
+                let kept = |k: usize| dropout.map_or(1.0, |d| d.at((csr.offsets().get(i) + k) as u64, h as u32));
+                let entries = csr.row(i).iter().zip(&scores).enumerate();
+                let terms = entries.map(|(k, (&j, s))| (s - lse).exp() * kept(k) * of(&v, j as usize)[c]);
                 let (y, size) = terms.fold((0.0, 0.0), |(s, a), t| (s + t, a + t.abs()));
                 let value = output[i * columns + h * width + c].number();
                 let bound = size * 1e-4 + T::UNIT * y.abs() + 1e-7;
@@ -91,6 +98,7 @@ fn all<T: Tested>(shapes: &[(usize, usize)]) {
         for &shape in shapes {
             for kind in [Kind::Dot, Kind::Cosine, Kind::Sum] {
                 agrees::<T>(&device, (name, &csr), kind, shape, false, 0);
+                agrees::<T>(&device, (name, &csr), kind, shape, true, 0);
                 agrees::<T>(&device, (name, &csr), kind, shape, true, 4096);
             }
         }
