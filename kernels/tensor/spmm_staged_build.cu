@@ -14,8 +14,18 @@ struct StagedBuild {
     u32* sizes;         // of each block, in 16 bytes; after a scan: where it begins
     u32* words;         // null: sizes only
     u64* totals;        // columns of all blocks; the most of a block; the most words of a block
+    u32* columns;       // of each block; null: not wanted
     u32 blocks;
     u32 content;        // as StagedContent
+};
+/// Blocks of more columns than `most` cut into two, of two windows each.
+struct StagedSplit {
+    const u32* columns;  // of each block
+    u32* places;         // of each block: the blocks that it becomes; after a scan: the first of them
+    const u32* order;
+    u32* after;          // null: places only
+    u32 blocks;
+    u32 most;
 };
 
 /// A row's list of entries takes whole pieces of 4 places.
@@ -42,6 +52,25 @@ BG_DEVICE void write_lists(const StagedBuild& p, const u32* rows, const u32* sta
                 }
             }
             places[before * 4 + e] = (u16)low;
+        }
+    }
+}
+
+BG_KERNEL(spmm_staged_split, StagedSplit, 256, 8) {
+    using namespace staged;
+    const u32 stride = gridDim.x * blockDim.x;
+    for (u32 block = blockIdx.x * blockDim.x + threadIdx.x; !p.after && block < p.blocks; block += stride) p.places[block] = p.columns[block] > p.most ? 2 : 1;
+    if (!p.after) return;
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.blocks * BLOCK_ROWS; i += stride) {
+        const u32 block = i / BLOCK_ROWS, row = i % BLOCK_ROWS, half = BLOCK_ROWS / 2;
+        u32* to = p.after + (u64)p.places[block] * BLOCK_ROWS + row;
+        if (p.columns[block] <= p.most) {
+            *to = p.order[i];
+        } else {
+            // The first half of this block and of the next one, whose others have no row.
+            u32* const upper = row < half ? to : to + half;
+            *upper = p.order[i];
+            upper[half] = NO_ROW;
         }
     }
 }
@@ -112,6 +141,7 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     if (!p.words) {
         if (threadIdx.x == 0) {
             p.sizes[blockIdx.x] = size / 4;
+            if (p.columns) p.columns[blockIdx.x] = column_count;
             atomicAdd(p.totals, column_total);
             atomicMax(p.totals + 1, column_total);
             atomicMax(p.totals + 2, (u64)size);

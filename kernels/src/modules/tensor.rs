@@ -82,7 +82,7 @@ pub const MODULES: &[Listed] = &[
         ],
     },
     Listed { name: "tensor/spmm_staged_lists", kernels: &["spmm_staged_lists_f32_1", "spmm_staged_lists_f32_2"] },
-    Listed { name: "tensor/spmm_staged_build", kernels: &["spmm_staged_build"] },
+    Listed { name: "tensor/spmm_staged_build", kernels: &["spmm_staged_build", "spmm_staged_split"] },
     Listed {
         name: "tensor/spmm_records",
         kernels: &[

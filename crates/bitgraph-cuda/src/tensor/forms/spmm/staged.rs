@@ -2,8 +2,8 @@
 //!
 //! Invariant: every row lies in one block; no block has more columns or words than the capacities that a run asks shared memory for.
 
-use super::select::is_alike;
-use super::tasks::Tasks;
+use super::select::{SHORT_ROWS, is_alike};
+use super::tasks::{Tasks, elementwise_rows};
 use super::{Operands, Terms, blocks};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{degrees, exclusive_scan_total, reduce, threads};
@@ -39,8 +39,17 @@ parameters! {
         sizes: DevicePtr<u32>,
         words: DevicePtr<u32>,
         totals: DevicePtr<u64>,
+        columns: DevicePtr<u32>,
         blocks: u32,
         content: u32,
+    }
+    struct SplitParams = "tensor/spmm_staged_build.cu" "bg::StagedSplit" {
+        columns: DevicePtr<u32>,
+        places: DevicePtr<u32>,
+        order: DevicePtr<u32>,
+        after: DevicePtr<u32>,
+        blocks: u32,
+        most: u32,
     }
 }
 
@@ -58,6 +67,13 @@ const BUILD_SHARED: usize = MOST_ENTRIES * 8
 /// Bytes of a slice of a row of features.
 pub(in crate::tensor::forms) const SLICE_BYTES: usize = constant(FORMAT, "SLICE_BYTES") as usize;
 const LIST_THREADS: u32 = constant(FORMAT, "LIST_THREADS") as u32;
+/// Bytes of shared memory of a column beside its slice of features, where the most is kept: scores of attention.
+const BESIDE_BYTES: u64 = 8;
+/// Blocks of threads that a multiprocessor is to hold at once, at most: the kernels' registers allow no more. And the part of blocks that are cut
+/// for it, at most.
+const MOST_RESIDENT: u64 = 5;
+const CUT_PART: usize = 8;
+const MODULE: &str = "tensor/spmm_staged_build";
 
 /// The longest row that a block has place for, whatever the others are.
 pub(super) const LONGEST: u32 = (MOST_ENTRIES / BLOCK_ROWS) as u32;
@@ -65,6 +81,8 @@ pub(super) const LONGEST: u32 = (MOST_ENTRIES / BLOCK_ROWS) as u32;
 /// What the build of blocks found.
 struct Sizes {
     begins: Buffer<u32>,
+    /// Of each block.
+    columns_of: Buffer<u32>,
     /// Of all blocks, in 16 bytes.
     total: u32,
     columns: u64,
@@ -75,18 +93,59 @@ struct Sizes {
 fn build_launch(device: &Device, parameters: &BuildParams) -> Result<()> {
     let block = threads(device, 256);
     let shape = Shape { grid: parameters.blocks, block, shared: BUILD_SHARED as u32, mode: Mode::Plain };
-    let kernel = device.kernel("tensor/spmm_staged_build", "spmm_staged_build")?;
+    let kernel = device.kernel(MODULE, "spmm_staged_build")?;
     // SAFETY: the arrays are of the matrix, as long as it has rows or blocks, and no row is longer than a block has place for.
     unsafe { device.launch(&kernel, shape, parameters) }
 }
 
 fn sizes(device: &Device, parameters: &BuildParams) -> Result<Sizes> {
-    let sizes = device.alloc::<u32>(parameters.blocks as usize)?;
+    let (sizes, columns_of) = (device.alloc::<u32>(parameters.blocks as usize)?, device.alloc::<u32>(parameters.blocks as usize)?);
     let totals = device.zeroed::<u64>(3)?;
-    build_launch(device, &BuildParams { sizes: sizes.ptr(), totals: totals.ptr(), ..*parameters })?;
+    build_launch(device, &BuildParams { sizes: sizes.ptr(), totals: totals.ptr(), columns: columns_of.ptr(), ..*parameters })?;
     let (begins, total) = exclusive_scan_total(device, &sizes)?;
     let found = totals.to_vec()?;
-    Ok(Sizes { begins, total, columns: found[0], most_columns: found[1], most_words: found[2] })
+    Ok(Sizes { begins, columns_of, total, columns: found[0], most_columns: found[1], most_words: found[2] })
+}
+
+/// The columns that blocks are to have at most: the block with the most sets the shared memory of all, and few blocks are cut in two so that a
+/// multiprocessor holds one more of the others. None where none is to be cut.
+fn most_columns(device: &Device, found: &Sizes, buffers: u64) -> Result<Option<u32>> {
+    let shared = u64::from(device.properties().shared_per_sm);
+    // A block of threads takes 1 KiB beside what it asks for.
+    let most = |resident: u64| {
+        ((shared + 1024) / resident)
+            .checked_sub(1024 + (buffers + 1) * found.most_words * 4)
+            .map(|bytes| bytes / (buffers * (SLICE_BYTES as u64 + BESIDE_BYTES)) / 8 * 8)
+    };
+    let mut columns_of = None;
+    for resident in (2..=MOST_RESIDENT).rev() {
+        let Some(most) = most(resident) else { continue };
+        if found.most_columns <= most {
+            return Ok(None);
+        }
+        if columns_of.is_none() {
+            columns_of = Some(found.columns_of.to_vec()?);
+        }
+        let over = columns_of.iter().flatten().filter(|&&columns| u64::from(columns) > most).count();
+        if over * CUT_PART <= found.columns_of.len() {
+            return Ok(Some(most as u32));
+        }
+    }
+    Ok(None)
+}
+
+/// The order of the rows with blocks of more than `most` columns cut in two.
+fn cut(device: &Device, order: &Buffer<u32>, columns_of: &Buffer<u32>, most: u32) -> Result<Buffer<u32>> {
+    let blocks = columns_of.len();
+    let places = device.alloc::<u32>(blocks)?;
+    let (columns, order) = (columns_of.ptr(), order.ptr());
+    let mut parameters = SplitParams { columns, places: places.ptr(), order, after: DevicePtr::NULL, blocks: blocks as u32, most };
+    elementwise_rows(device, MODULE, "spmm_staged_split", blocks, &parameters)?;
+    let (places, total) = exclusive_scan_total(device, &places)?;
+    let after = device.alloc::<u32>(total as usize * BLOCK_ROWS)?;
+    (parameters.places, parameters.after) = (places.ptr(), after.ptr());
+    elementwise_rows(device, MODULE, "spmm_staged_split", blocks * BLOCK_ROWS, &parameters)?;
+    Ok(after)
 }
 
 /// What a block's rows take their columns from.
@@ -144,8 +203,7 @@ impl RowBlocks {
     /// graph has no small cells. The pattern is square, without rows of more than
     /// [`LONGEST`] entries.
     fn build(device: &Device, pattern: &Pattern, content: Content, most_share: f64) -> Result<Option<Self>> {
-        let Some(order) = blocks::order(device, pattern)? else { return Ok(None) };
-        let blocks = (order.len() / BLOCK_ROWS) as u32;
+        let Some(mut order) = blocks::order(device, pattern)? else { return Ok(None) };
         let mut parameters = BuildParams {
             offsets: pattern.offsets.ptr(),
             indices: pattern.indices.ptr(),
@@ -153,12 +211,19 @@ impl RowBlocks {
             sizes: DevicePtr::NULL,
             words: DevicePtr::NULL,
             totals: DevicePtr::NULL,
-            blocks,
+            columns: DevicePtr::NULL,
+            blocks: (order.len() / BLOCK_ROWS) as u32,
             content: content as u32,
         };
-        let found = sizes(device, &parameters)?;
+        let mut found = sizes(device, &parameters)?;
         if found.columns as f64 > most_share * pattern.entries() as f64 {
             return Ok(None);
+        }
+        let long = pattern.entries() as f64 > SHORT_ROWS * pattern.rows() as f64;
+        if let Some(most) = most_columns(device, &found, if long { 1 } else { 2 })? {
+            order = cut(device, &order, &found.columns_of, most)?;
+            (parameters.order, parameters.blocks) = (order.ptr(), (order.len() / BLOCK_ROWS) as u32);
+            found = sizes(device, &parameters)?;
         }
         let words = device.alloc_for::<u32>((found.total as usize).saturating_mul(4), "blocks of rows")?;
         (parameters.sizes, parameters.words) = (found.begins.ptr(), words.ptr());
@@ -166,7 +231,7 @@ impl RowBlocks {
         Ok(Some(Self {
             words,
             begins: found.begins,
-            blocks,
+            blocks: parameters.blocks,
             capacity: found.most_columns.next_multiple_of(8).max(8) as u32,
             most_words: found.most_words as u32,
             columns: found.columns,
@@ -268,5 +333,54 @@ impl Staged {
     }
     pub(super) fn bytes(&self) -> u64 {
         self.blocks.bytes()
+    }
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::testing::device;
+    use crate::tensor::forms::testing::lists;
+    use bitgraph_sparse::{Coo, Csr, Duplicates};
+    use std::collections::BTreeSet;
+
+    /// Every vertex beside those up to one step away in each direction.
+    fn mesh((x, y, z): (u32, u32, u32)) -> Csr {
+        let steps = |at: u32, side: u32| at.saturating_sub(1)..(at + 2).min(side);
+        let (mut rows, mut columns) = (Vec::new(), Vec::new());
+        for v in 0..x * y * z {
+            let (a, b, c) = (v % x, v / x % y, v / x / y);
+            for w in steps(c, z).flat_map(|k| steps(b, y).flat_map(move |j| steps(a, x).map(move |i| i + x * (j + y * k)))) {
+                rows.push(v);
+                columns.push(w);
+            }
+        }
+        let n = (x * y * z) as usize;
+        Coo::pattern(n, n, rows, columns).into_csr(Duplicates::First).unwrap().0
+    }
+
+    #[test]
+    fn few_blocks_of_many_columns_are_cut() {
+        let Some(device) = device() else { return };
+        let csr = mesh((22, 22, 30));
+        let pattern = Pattern::of(&lists(&device, &csr)).unwrap();
+        let whole = blocks::order(&device, &pattern).unwrap().unwrap().len() / BLOCK_ROWS;
+        let found = RowBlocks::build(&device, &pattern, Content::Tiles, 1.0).unwrap().unwrap();
+        let resident = u64::from(device.properties().shared_per_sm) / (found.shared(1, SLICE_BYTES) + 1024);
+        assert!(found.count() as usize > whole && resident >= MOST_RESIDENT, "{}, {whole} whole, {resident} at once", found.explain());
+        let (words, begins) = (found.words.to_vec().unwrap(), found.begins.to_vec().unwrap());
+        let mut seen = vec![false; csr.nrows()];
+        let at = |name| constant(FORMAT, name) as usize;
+        for block in begins.windows(2) {
+            let block = &words[4 * block[0] as usize..4 * block[1] as usize];
+            let rows = &block[at("ROWS_AT")..at("ROWS_AT") + BLOCK_ROWS];
+            let mut wanted = BTreeSet::new();
+            for &row in rows.iter().filter(|&&row| row != u32::MAX) {
+                assert!(!std::mem::replace(&mut seen[row as usize], true), "row {row} lies in two blocks");
+                wanted.extend(csr.row(row as usize).iter().copied());
+            }
+            let columns = &block[at("COLUMNS_AT")..at("COLUMNS_AT") + block[at("COLUMN_COUNT")] as usize];
+            assert!(wanted.iter().eq(columns), "a block owns the columns of its rows");
+        }
+        assert!(seen.iter().all(|&seen| seen), "a row lies in no block");
     }
 }
