@@ -218,7 +218,13 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP, bool S
     if (index >= p.rows.task_count) return;
     const RowTask task = row_task(p.rows, index);
     if constexpr (SHORT) {
-        if (task.count > 1 && task.end - task.begin <= task.count * (DEEP * (WARP / LANES) / 2)) return pair_task<SCORE, T, VECTOR, LANES, PARTS, DEEP, true>(p, task, index);
+        // Steps either way, with one for each row that is begun; those of rows side by side take half as long again.
+        constexpr u32 SIDE = WARP / LANES;
+        u32 length = 0;
+        if (lane() < task.count) length = end_entry(p.rows, task, task.row + lane()) - first_entry(p.rows, task, task.row + lane());
+        const u32 turns = ceil_div(task.count, SIDE), apart = turns * (1 + ceil_div(warp_max(length), DEEP));
+        const u32 together = task.count + warp_sum(ceil_div(length, DEEP * SIDE));
+        if (!task.piece && apart * 3 <= together * 2) return pair_task<SCORE, T, VECTOR, LANES, PARTS, DEEP, true>(p, task, index);
     }
     pair_task<SCORE, T, VECTOR, LANES, PARTS, DEEP, false>(p, task, index);
     if (task.piece) {

@@ -2,7 +2,7 @@
 //!
 //! The blocks are those of products (`forms/spmm/staged.rs`). They take no dropout, which goes by where an entry is: blocks do not know that.
 
-use super::super::spmm::staged::{Content, RowBlocks, RowBlocksParams, SLICE_BYTES, WINDOWS};
+use super::super::spmm::staged::{Content, Copied, RowBlocks, RowBlocksParams, SLICE_BYTES, WINDOWS};
 use super::super::spmm::{FULL_SLICES, SHORT_ROWS};
 use super::layout::Products;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Parameters, Shape, parameters};
@@ -70,7 +70,7 @@ pub(in crate::tensor::forms) fn windows<T: Feature>(
 ) -> Result<Option<(RowBlocks, usize)>> {
     let Some(width) = block_width::<T>(csr, shape, enough) else { return Ok(None) };
     let share = if has_short_rows(csr) && width == MOST_COLUMNS { SHORT_SHARE } else { NARROW_SHARE };
-    Ok(RowBlocks::where_shared(device, csr, Content::Ascending, share)?.map(|blocks| (blocks, width)))
+    Ok(RowBlocks::where_shared(device, csr, Content::Ascending, share, None)?.map(|blocks| (blocks, width)))
 }
 
 /// What blocks are copied for.
@@ -93,11 +93,12 @@ impl Staged {
         let Some(width) = block_width::<T>(csr, shape, enough) else { return Ok(None) };
         let short = has_short_rows(csr);
         let share = if short { SHORT_SHARE } else { LONG_SHARE };
-        let Some(blocks) = RowBlocks::where_shared(device, csr, Content::Tiles, share)? else { return Ok(None) };
         // Of wide rows the forward pass keeps more blocks at work instead: a grid takes .193 ms for .201.
         let ahead = short && (pass == Pass::Backward || width < MOST_COLUMNS);
         let (buffers, scalar) = (if ahead { 2 } else { 1 }, if pass == Pass::Forward { size_of::<f32>() } else { size_of::<[f32; 4]>() });
-        let shared = blocks.shared(buffers, 2 * width + scalar);
+        let copied = Copied { buffers, bytes: 2 * width + scalar };
+        let Some(blocks) = RowBlocks::where_shared(device, csr, Content::Tiles, share, Some(copied))? else { return Ok(None) };
+        let shared = blocks.shared(buffers, copied.bytes);
         // One block at a time waits for its copies: a forward pass has less work for the wait.
         let resident = if pass == Pass::Forward { 2 } else { 1 };
         let reserved = u64::from(RESERVED);

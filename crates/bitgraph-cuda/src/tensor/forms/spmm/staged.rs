@@ -67,8 +67,6 @@ const BUILD_SHARED: usize = MOST_ENTRIES * 8
 /// Bytes of a slice of a row of features.
 pub(in crate::tensor::forms) const SLICE_BYTES: usize = constant(FORMAT, "SLICE_BYTES") as usize;
 const LIST_THREADS: u32 = constant(FORMAT, "LIST_THREADS") as u32;
-/// Bytes of shared memory of a column beside its slice of features, where the most is kept: scores of attention.
-const BESIDE_BYTES: u64 = 8;
 /// Blocks of threads that a multiprocessor is to hold at once, at most: the kernels' registers allow no more. And the part of blocks that are cut
 /// for it, at most.
 const MOST_RESIDENT: u64 = 5;
@@ -107,15 +105,22 @@ fn sizes(device: &Device, parameters: &BuildParams) -> Result<Sizes> {
     Ok(Sizes { begins, columns_of, total, columns: found[0], most_columns: found[1], most_words: found[2] })
 }
 
+/// What is copied into shared memory for each column of a block: bytes, so many times.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tensor::forms) struct Copied {
+    pub buffers: u32,
+    pub bytes: usize,
+}
+
 /// The columns that blocks are to have at most: the block with the most sets the shared memory of all, and few blocks are cut in two so that a
 /// multiprocessor holds one more of the others. None where none is to be cut.
-fn most_columns(device: &Device, found: &Sizes, buffers: u64) -> Result<Option<u32>> {
+fn most_columns(device: &Device, found: &Sizes, copied: Copied) -> Result<Option<u32>> {
     let shared = u64::from(device.properties().shared_per_sm);
-    // A block of threads takes 1 KiB beside what it asks for.
+    let buffers = u64::from(copied.buffers);
     let most = |resident: u64| {
-        ((shared + 1024) / resident)
-            .checked_sub(1024 + (buffers + 1) * found.most_words * 4)
-            .map(|bytes| bytes / (buffers * (SLICE_BYTES as u64 + BESIDE_BYTES)) / 8 * 8)
+        // A block of threads takes 1 KiB beside what it asks for.
+        let left = (shared / resident).checked_sub(1024 + (buffers + 1) * found.most_words * 4)?;
+        Some(left / (buffers * copied.bytes as u64) / 8 * 8)
     };
     let mut columns_of = None;
     for resident in (2..=MOST_RESIDENT).rev() {
@@ -191,18 +196,19 @@ impl RowBlocks {
         csr: &DeviceCsr,
         content: Content,
         most_share: f64,
+        copied: Option<Copied>,
     ) -> Result<Option<Self>> {
         let Some(pattern) = Pattern::of(csr).filter(|_| csr.rows == csr.columns && csr.nnz > 0) else { return Ok(None) };
         let longest = reduce(device, &degrees(device, csr)?)?.max;
         if longest > LONGEST || !is_alike(longest, csr.nnz as f64 / csr.rows as f64) {
             return Ok(None);
         }
-        Self::build(device, &pattern, content, most_share)
+        Self::build(device, &pattern, content, most_share, copied)
     }
-    /// Rows as blocks. None if they would own more than `most_share` of a column for each entry, or if the
+    /// Rows as blocks; few are cut for what is `copied`, if that is given. None if they would own more than `most_share` of a column for each entry, or if the
     /// graph has no small cells. The pattern is square, without rows of more than
     /// [`LONGEST`] entries.
-    fn build(device: &Device, pattern: &Pattern, content: Content, most_share: f64) -> Result<Option<Self>> {
+    fn build(device: &Device, pattern: &Pattern, content: Content, most_share: f64, copied: Option<Copied>) -> Result<Option<Self>> {
         let Some(mut order) = blocks::order(device, pattern)? else { return Ok(None) };
         let mut parameters = BuildParams {
             offsets: pattern.offsets.ptr(),
@@ -219,8 +225,8 @@ impl RowBlocks {
         if found.columns as f64 > most_share * pattern.entries() as f64 {
             return Ok(None);
         }
-        let long = pattern.entries() as f64 > SHORT_ROWS * pattern.rows() as f64;
-        if let Some(most) = most_columns(device, &found, if long { 1 } else { 2 })? {
+        let most = copied.map(|copied| most_columns(device, &found, copied)).transpose()?.flatten();
+        if let Some(most) = most {
             order = cut(device, &order, &found.columns_of, most)?;
             (parameters.order, parameters.blocks) = (order.ptr(), (order.len() / BLOCK_ROWS) as u32);
             found = sizes(device, &parameters)?;
@@ -281,7 +287,8 @@ pub(super) struct Staged {
 
 /// As [`RowBlocks::build`].
 pub(super) fn build(device: &Device, pattern: &Pattern, content: Content, most_share: f64) -> Result<Option<Staged>> {
-    let blocks = RowBlocks::build(device, pattern, content, most_share)?;
+    let buffers = if pattern.entries() as f64 > SHORT_ROWS * pattern.rows() as f64 { 1 } else { 2 };
+    let blocks = RowBlocks::build(device, pattern, content, most_share, Some(Copied { buffers, bytes: SLICE_BYTES }))?;
     Ok(blocks.map(|blocks| Staged { pattern: pattern.clone(), content, blocks, rows: Tasks::natural(pattern.clone()) }))
 }
 
@@ -364,7 +371,8 @@ mod tests {
         let csr = mesh((22, 22, 30));
         let pattern = Pattern::of(&lists(&device, &csr)).unwrap();
         let whole = blocks::order(&device, &pattern).unwrap().unwrap().len() / BLOCK_ROWS;
-        let found = RowBlocks::build(&device, &pattern, Content::Tiles, 1.0).unwrap().unwrap();
+        let found =
+            RowBlocks::build(&device, &pattern, Content::Tiles, 1.0, Some(Copied { buffers: 1, bytes: SLICE_BYTES })).unwrap().unwrap();
         let resident = u64::from(device.properties().shared_per_sm) / (found.shared(1, SLICE_BYTES) + 1024);
         assert!(found.count() as usize > whole && resident >= MOST_RESIDENT, "{}, {whole} whole, {resident} at once", found.explain());
         let (words, begins) = (found.words.to_vec().unwrap(), found.begins.to_vec().unwrap());
