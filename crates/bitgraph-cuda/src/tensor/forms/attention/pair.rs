@@ -8,6 +8,7 @@ use super::layout::{Cut, PAIRS_ENOUGH, Products, RowTasks, RowTasksParams};
 use super::select::Pair;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::matrix::CudaMatrix;
+use crate::primitives::{degrees, reduce};
 use crate::tensor::attention::DropoutParams;
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::{DeviceCsr, Result};
@@ -118,7 +119,11 @@ impl<T: Feature> PairLayout<T> {
         (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
         let form = Pair::of::<T>(columns, head_width(columns, heads)?)?;
-        let narrowest = form.side_by_side::<T>(csr.rows, csr.nnz, enough);
+        let longest = match products {
+            Products::Many => reduce(device, &degrees(device, csr)?)?.max,
+            Products::Few(longest) => longest.unwrap_or(u32::MAX),
+        };
+        let narrowest = form.side_by_side::<T>(csr.rows, csr.nnz, longest, enough);
         let cut = Cut::Windows { widest: form.window(), narrowest, enough };
         let Some(tasks) = RowTasks::build(device, csr, cut, products)? else { return Ok(None) };
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;

@@ -183,12 +183,14 @@ impl Pair {
     pub(super) fn window(self) -> u32 {
         4
     }
-    /// Rows that a warp takes side by side: more than one where rows are short, and a quarter of the warps that are `enough` is left. On an H200, f16, 64 / 128 columns, dot products: a grid of a million vertices .975 / 1.013 ms one by one and .372 / .639 side by side,
-    /// PubMed .030 / .035 and .025 / .038, Cora .009 and .014.
-    pub(super) fn side_by_side<T: Feature>(self, rows: usize, entries: usize, enough: u64) -> u32 {
+    /// Rows that a warp takes side by side: more than one where all rows are short, and a quarter of the warps that are `enough` is left. On an H200,
+    /// f16, 64 / 128 columns, dot products: a grid of a million vertices .975 / 1.013 ms one by one and .372 / .639 side by side, `delaunay_n16`
+    /// .072 and .039 of 64 columns. Where a few rows are longer, other rows wait for them: `p2p-Gnutella31` .060 and .074 (cosines).
+    pub(super) fn side_by_side<T: Feature>(self, rows: usize, entries: usize, longest: u32, enough: u64) -> u32 {
         let Self::Rows(width) = self else { return 1 };
         let sides = (WARP / (width / (16 / size_of::<T>() as u32))).max(1);
-        let short = entries as u64 <= rows as u64 * u64::from(PAIRS_AHEAD * sides / 2);
+        let ahead = PAIRS_AHEAD * sides;
+        let short = longest <= 2 * ahead && entries as u64 <= rows as u64 * u64::from(ahead / 2);
         if short && 4 * rows as u64 >= enough * u64::from(sides) { sides } else { 1 }
     }
     /// The kernel for a kind of score; `short`: of rows side by side.
