@@ -39,8 +39,10 @@ fn plans() -> Vec<SpmmPlan> {
         plan(SpmmForm::Records, 8, false),
         plan(SpmmForm::Records, 32, false),
         plan(tasks(64), 2, false),
+        plan(tasks(96), 4, false),
         plan(tasks(128), 8, false),
         plan(tasks(8), 16, true),
+        plan(tasks(160), 16, false),
         plan(tasks(256), 32, false),
     ]
 }
