@@ -37,10 +37,10 @@ fn float_tile_ns(format: FormatKind) -> f64 {
     }
 }
 
-/// Sums of floats: one layout of sums or another.
-fn floats(graph: &GraphData) -> Vec<Candidate> {
+/// Sums of floats of so many bytes: one layout of sums or another.
+fn floats(graph: &GraphData, element: usize) -> Vec<Candidate> {
     let s = graph.stats();
-    let costs = SpmvPlan::new(graph.csr(), 1).costs;
+    let costs = SpmvPlan::new(graph.csr(), 1, element).costs;
     let mut all = Vec::new();
     for (kind, build, pass) in costs {
         all.extend(in_orders(graph, kind.name(), |ordering, far| {
@@ -84,7 +84,7 @@ where
         match T::DTYPE {
             _ if self.is_reference() => vec![Candidate::definition(graph)],
             DType::Bool => bits(graph),
-            _ => floats(graph),
+            _ => floats(graph, size_of::<T>()),
         }
     }
     fn stored(&self, layout: &Layout, _: &Product<T>) -> Option<StoredCost> {

@@ -20,12 +20,12 @@ const SPANS: usize = 8;
 const NEARBY: u32 = 32;
 /// Entries of rows between which the first cache is not overwritten.
 const SHORT: usize = 64;
-/// Elements of `x` that stay in a core's first cache.
-const FIRST: f64 = 8192.0;
-/// Elements of `x` that stay in a core's second cache.
-const CACHED: usize = 1 << 18;
-/// Elements of `x` that stay in a cache of all cores.
-const SHARED: usize = 1 << 21;
+/// Bytes of `x` that stay in a core's first cache.
+const FIRST: f64 = 32768.0;
+/// Bytes of `x` that stay in a core's second cache at most, however large that is.
+const CACHED: usize = 1 << 20;
+/// Bytes of `x` that stay in a cache of all cores.
+const SHARED: usize = 1 << 23;
 /// Elements of `x` on a line of a cache.
 pub(crate) const LINE: f64 = 16.0;
 
@@ -35,6 +35,8 @@ struct Shape {
     rows: f64,
     columns: f64,
     entries: f64,
+    /// Bytes of an element of `x`.
+    element: usize,
     /// Blocks of columns.
     blocks: usize,
     /// Spans of bands.
@@ -51,7 +53,7 @@ struct Shape {
 
 impl Shape {
     /// From a sample of the entries: a mean over entries of a piece's share is the number of pieces an entry, hubs or not.
-    fn sampled(csr: &Csr) -> Self {
+    fn sampled(csr: &Csr, element: usize) -> Self {
         let (rows, columns, nnz) = (csr.nrows(), csr.ncols(), csr.nnz());
         let (width, window) = (block_width(columns) as u32, cells::window(nnz, rows, columns));
         let samples = nnz.min(SAMPLES);
@@ -78,7 +80,11 @@ impl Shape {
         let [spans, pieces, fours] = [spans, pieces, fours].map(|share| share * scale);
         let near = near as f64 / samples.max(1) as f64;
         let (blocks, touched) = (columns.div_ceil(width as usize), touched(csr) * (1.0 - near));
-        Self { rows: rows as f64, columns: columns as f64, entries: nnz as f64, blocks, spans, pieces, fours, touched, near }
+        Self { rows: rows as f64, columns: columns as f64, entries: nnz as f64, element, blocks, spans, pieces, fours, touched, near }
+    }
+    /// Bytes of `x`.
+    fn operand(&self) -> usize {
+        self.columns as usize * self.element
     }
 }
 
@@ -105,13 +111,18 @@ fn strips(rows: usize) -> f64 {
 /// Bytes of a third cache at most that is near its cores: a larger one is spread over a whole chip.
 const NEAR_CHIP: usize = 64 << 20;
 
-/// Nanoseconds to read a line of `x` of so many elements once a strip: from a core's second cache, or from beyond. With a third cache of 300 MiB
+/// Bytes of `x` that a core's second cache keeps.
+fn cached() -> usize {
+    caches::second().min(CACHED)
+}
+
+/// Nanoseconds to read a line of `x` of so many bytes once a strip: from a core's second cache, or from beyond. With a third cache of 300 MiB
 /// 2^20 and 2^21 columns of 32 and 16 entries took 2.0 and 3.3. With one of 32 MiB fourteen uniform graphs of 2^18 to 2^21 vertices took 0.5 to 1.4,
 /// but 2^22 ten times as much, where it no longer held them.
-fn line_cost(columns: usize) -> f64 {
-    let (bytes, third) = (columns * size_of::<f32>(), caches::third());
+fn line_cost(bytes: usize) -> f64 {
+    let third = caches::third();
     match () {
-        () if columns <= CACHED => 0.3,
+        () if bytes <= cached() => 0.3,
         () if third <= NEAR_CHIP && bytes <= third / 4 => 1.0,
         () => 2.0,
     }
@@ -123,7 +134,7 @@ const FETCH: f64 = 3.0;
 /// Lines of blocks that runs of parts bring into the second cache, where that does not hold all of them.
 fn fetched(s: &Shape) -> f64 {
     let cache = caches::second();
-    if s.columns * size_of::<f32>() as f64 <= cache as f64 / 2.0 {
+    if s.operand() <= cache / 2 {
         return 0.0;
     }
     let work = (s.rows + s.entries).max(1.0);
@@ -160,14 +171,14 @@ fn in_strips(entries: f64, strips: f64) -> f64 {
 }
 
 impl SpmvPlan {
-    /// Chooses for so many passes. O(log entries), for a sample of them.
+    /// Chooses for so many passes over elements of so many bytes. O(log entries), for a sample of them.
     #[must_use]
-    pub fn new(csr: &Csr, passes: u32) -> Self {
-        let shape = Shape::sampled(csr);
+    pub fn new(csr: &Csr, passes: u32, element: usize) -> Self {
+        let shape = Shape::sampled(csr, element);
         let costs = costs(&shape).map(|(kind, build, pass)| (kind, build * 1e-6, pass * 1e-6));
         let total = |&(_, build, pass): &(SpmvKind, f64, f64)| build + pass * f64::from(passes.max(1));
         let kind = costs.iter().min_by(|a, b| total(a).total_cmp(&total(b))).map_or(SpmvKind::Plain, |c| c.0);
-        let lines = Lines { strips: strips(csr.nrows()), touched: shape.touched, cost: line_cost(csr.ncols()) };
+        let lines = Lines { strips: strips(csr.nrows()), touched: shape.touched, cost: line_cost(shape.operand()) };
         Self { kind, passes, costs, lines }
     }
     /// Milliseconds a pass that cells take less where so many lines of `x` have so many entries each, anywhere, than as they are.
@@ -182,20 +193,23 @@ impl SpmvPlan {
 fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
     let columns = s.columns as usize;
     // How far away an element of `x` is that no near row has just read: 0 in the first cache, 1 in the second, filled one.
-    let distance = match columns {
-        c if c <= CACHED => (s.columns / FIRST).max(1.0).log2() / (CACHED as f64 / FIRST).log2(),
-        c if c <= SHARED => 2.0,
-        _ => 4.5,
+    let (bytes, cached) = (s.operand(), cached());
+    let distance = match () {
+        () if bytes <= cached => (bytes as f64 / FIRST).max(1.0).log2() / (cached as f64 / FIRST).max(2.0).log2(),
+        () if bytes <= SHARED => 2.0,
+        () => 4.5,
     };
     let far = distance * (1.0 - s.near);
     let cells =
         strips(s.rows as usize) * (s.columns / f64::from(1u32 << cells::window(s.entries as usize, s.rows as usize, columns))).ceil();
     let ones = s.entries - 4.0 * s.fours;
-    let span = match Isa::current() {
-        Isa::Avx512 => 0.45,
-        // 0.7 in single precision, 2.7 in double: between them, so that neither loses much.
-        Isa::Avx2 => 1.6,
-        Isa::Portable => 5.0,
+    // A span of elements in the first cache, and what it takes more from the second. With AVX2 and half the cache the latter is .3 to .7 on seven
+    // graphs of 18 to 60 thousand vertices without an order, and nothing on meshes, grids and De Bruijn graphs.
+    let (span, reach) = match Isa::current() {
+        Isa::Avx512 => (0.45, 0.35),
+        Isa::Avx2 if s.element <= 4 => (0.9, 1.0),
+        Isa::Avx2 => (2.7, 1.0),
+        Isa::Portable => (5.0, 1.0),
     };
     // Sums that several blocks add to are read and written again.
     let piece = if s.blocks > 1 { 1.0 } else { 0.5 };
@@ -207,11 +221,11 @@ fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
             s.entries * 2.5 + s.pieces * 8.0,
             s.entries * (0.22 + 0.35 * far.min(1.0)) + s.pieces * piece + fetched(s) * FETCH,
         ),
-        (SpmvKind::Cells, s.entries * 8.0, s.fours + ones * 0.42 + s.touched * line_cost(columns) + cells * 12.0),
+        (SpmvKind::Cells, s.entries * 8.0, s.fours + ones * 0.42 + s.touched * line_cost(bytes) + cells * 12.0),
         (
             SpmvKind::Bands,
             s.entries * 3.0 + s.spans * 12.0,
-            s.spans * (span + 0.35 * far.min(1.0) + 1.6 * (far - 1.0).max(0.0)) + s.rows * 0.15,
+            s.spans * (span + reach * far.min(1.0) + 1.6 * (far - 1.0).max(0.0)) + s.rows * 0.15,
         ),
     ]
 }

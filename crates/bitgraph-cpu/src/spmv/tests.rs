@@ -60,7 +60,7 @@ fn layouts_agree() {
         let name = format!("{rows} x {columns}");
         check::<f32>(&name, &csr);
         check::<f64>(&name, &csr);
-        let plan = SpmvPlan::new(&csr, 100);
+        let plan = SpmvPlan::new(&csr, 100, 4);
         assert!(plan.to_string().contains(plan.kind.name()));
     }
 }

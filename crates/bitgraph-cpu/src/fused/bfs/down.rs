@@ -24,6 +24,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How many places ahead in the queue rows are fetched.
 const AHEAD: usize = 8;
+/// The same over a bitmap.
+const BITS_AHEAD: usize = 6;
 
 /// Pushes `level` of the queue; new vertices get the mark, or else their parent. Returns where the queue ends, and the arcs.
 pub(super) fn over_marks(
@@ -240,11 +242,16 @@ pub(super) fn over_bits(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the instruction set says that the CPU has the features; the lengths agree, and the module's invariants hold.
         Isa::Avx512 => unsafe { avx512::over_bits(rows, queue, level, marks, visited, mark) },
-        _ => over_bits_portable(rows, queue, level, marks, visited, mark),
+        // SAFETY: the lengths agree, and the module's invariants hold.
+        _ => unsafe { over_bits_portable(rows, queue, level, marks, visited, mark) },
     }
 }
 
-fn over_bits_portable(
+/// A neighbour at a time.
+///
+/// # Safety
+/// The module's invariants hold, and the lengths agree.
+unsafe fn over_bits_portable(
     (offsets, indices): Rows<'_>,
     queue: &mut [u32],
     level: Range<usize>,
@@ -252,19 +259,32 @@ fn over_bits_portable(
     visited: &mut [u64],
     mark: Option<u32>,
 ) -> (usize, u64) {
-    let mut end = level.end;
+    let (o, ids, q, m, bits) = (offsets.as_ptr(), indices.as_ptr(), queue.as_mut_ptr(), marks.as_mut_ptr(), visited.as_mut_ptr());
+    let (mut end, last) = (level.end, level.end);
     let mut arcs = 0;
     for h in level {
-        let v = queue[h];
-        let row = &indices[offsets[v as usize] as usize..offsets[v as usize + 1] as usize];
-        arcs += row.len() as u64;
-        for &u in row {
-            let (word, bit) = (&mut visited[u as usize >> 6], 1 << (u & 63));
-            if *word & bit == 0 {
-                *word |= bit;
-                marks[u as usize] = mark.unwrap_or(v);
-                queue[end] = u;
-                end += 1;
+        // SAFETY: `end` grows with vertices visited for the first time only, so that a place behind it is free; ids of a row are distinct, so
+        // that none is queued twice.
+        unsafe {
+            if h + 2 * BITS_AHEAD < last {
+                fetch(o.add(*q.add(h + 2 * BITS_AHEAD) as usize));
+                let row = ids.wrapping_add(*o.add(*q.add(h + BITS_AHEAD) as usize) as usize);
+                fetch(row);
+                fetch(row.wrapping_add(16));
+            }
+            let v = *q.add(h);
+            let (first, stop) = (*o.add(v as usize) as usize, *o.add(v as usize + 1) as usize);
+            arcs += (stop - first) as u64;
+            let value = mark.unwrap_or(v);
+            for k in first..stop {
+                let u = *ids.add(k);
+                let (word, bit) = (bits.add(u as usize >> 6), 1 << (u & 63));
+                if *word & bit == 0 {
+                    *word |= bit;
+                    *m.add(u as usize) = value;
+                    *q.add(end) = u;
+                    end += 1;
+                }
             }
         }
     }
@@ -377,7 +397,7 @@ fn claim<const SHARED: bool>(mark: &AtomicU32, value: u32) -> bool {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{AtomicU32, Range, Rows, fetch};
+    use super::{AtomicU32, BITS_AHEAD, Range, Rows, fetch};
     use std::arch::x86_64::*;
 
     /// The lowest `k` of 16 lanes.
@@ -449,9 +469,9 @@ mod avx512 {
             // SAFETY: `end` grows with vertices visited for the first time only, so that 16 places behind it are free; ids of
             // a row are distinct, so that none is queued twice.
             unsafe {
-                if h + 12 < last {
-                    fetch(o.add(*q.add(h + 12) as usize));
-                    let row = ids.wrapping_add(*o.add(*q.add(h + 6) as usize) as usize);
+                if h + 2 * BITS_AHEAD < last {
+                    fetch(o.add(*q.add(h + 2 * BITS_AHEAD) as usize));
+                    let row = ids.wrapping_add(*o.add(*q.add(h + BITS_AHEAD) as usize) as usize);
                     fetch(row);
                     fetch(row.wrapping_add(16));
                 }

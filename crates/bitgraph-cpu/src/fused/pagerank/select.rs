@@ -27,11 +27,11 @@ fn threads(s: &Stats) -> usize {
     (s.entries + s.nodes).div_ceil(ITERATION_SHARE)
 }
 
-/// The layouts for one run of so many iterations.
-fn variants(graph: &GraphData, iterations: f64) -> Vec<Candidate> {
+/// The layouts for one run of so many iterations over scores of so many bytes.
+fn variants(graph: &GraphData, iterations: f64, score: usize) -> Vec<Candidate> {
     let s = graph.stats();
     let entries = s.entries as f64;
-    let plan = SpmvPlan::new(graph.csr(), 1);
+    let plan = SpmvPlan::new(graph.csr(), 1, score);
     let costs = plan.costs;
     let mut all = Vec::new();
     let workers = threads(s).min(allowed());
@@ -107,7 +107,7 @@ impl<T: Stored + Float> Fused<Typed<PageRankConfig, T>> for Cpu {
         if self.is_reference() || !matches!(T::DTYPE, DType::F32 | DType::F64) {
             return vec![Candidate::definition(graph)];
         }
-        variants(graph, f64::from(algorithm.passes()))
+        variants(graph, f64::from(algorithm.passes()), size_of::<T>())
     }
     fn layout(&self, graph: &Arranged<Self>, _: &Typed<PageRankConfig, T>, plan: &Plan) -> Result<Option<Ranks>, Error> {
         match T::DTYPE {

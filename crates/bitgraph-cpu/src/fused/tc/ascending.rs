@@ -28,9 +28,9 @@ pub(super) struct Lists {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// One bit for each vertex, all zero between rows.
-    bits: Vec<u64>,
+    pub bits: Vec<u64>,
     /// Elements that passed the filter.
-    passed: Vec<u32>,
+    pub passed: Vec<u32>,
 }
 
 /// Rows with more smaller neighbours than this probe a bitmap instead of the filter, which they would fill.
@@ -38,9 +38,11 @@ pub(super) struct Scratch {
 const FILTER_LIMIT: usize = 64;
 /// How many rows ahead the lists of neighbours are fetched; where they are, twice as many.
 #[cfg(target_arch = "x86_64")]
-const AHEAD: usize = 1;
+pub(super) const AHEAD: usize = 1;
 /// Elements collected before they are compared.
-const PASSED: usize = 4096;
+pub(super) const PASSED: usize = 4096;
+/// Elements behind the lists, which a vector may read.
+const SPARE: usize = 8;
 
 /// Counts the triangles; `lists` is scratch.
 pub(super) fn count(
@@ -55,7 +57,7 @@ pub(super) fn count(
     let n = offsets.len() - 1;
     let Lists { spans, list } = lists;
     reserve(spans, n);
-    reserve(list, indices.len());
+    reserve(list, indices.len() + SPARE);
     let blocks = chunks(offsets, (indices.len() + n) / 256 + 4096);
     {
         let (out, list) = (DisjointSlice::new(&mut spans[..n]), DisjointSlice::new(list));
@@ -67,6 +69,9 @@ pub(super) fn count(
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: the instruction set says that the CPU has these features; the pattern is valid, and the chunk has its elements.
                 Isa::Avx512 => unsafe { avx512::copy_below(offsets, indices, rows, spans, list) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: as before.
+                Isa::Avx2 => unsafe { super::ascending_avx2::copy_below(offsets, indices, rows, spans, list) },
                 _ => copy_below(offsets, indices, rows, spans, list),
             }
             0
@@ -82,6 +87,9 @@ pub(super) fn count(
             // SAFETY: the instruction set says that the CPU has these features; spans are in bounds by their invariant, and every
             // index of a valid square pattern is below the number of rows.
             Isa::Avx512 => unsafe { avx512::count_rows(indices, spans, rows, scratch) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as before; the list has elements to spare.
+            Isa::Avx2 => unsafe { super::ascending_avx2::count_rows(indices, spans, rows, scratch) },
             _ => portable(indices, spans, rows, &mut scratch.bits),
         }
     })
@@ -100,13 +108,13 @@ fn copy_below(offsets: &[u32], indices: &[u32], rows: Range<usize>, spans: &mut 
     }
 }
 
-fn ends(span: u64) -> Range<usize> {
+pub(super) fn ends(span: u64) -> Range<usize> {
     let start = (span >> 32) as usize;
     start..start + (span & 0xffff_ffff) as usize
 }
 
 /// Marks `A` in a bitmap and probes it with every `B`.
-fn portable(indices: &[u32], spans: &[u64], rows: Range<usize>, bits: &mut [u64]) -> u64 {
+pub(super) fn portable(indices: &[u32], spans: &[u64], rows: Range<usize>, bits: &mut [u64]) -> u64 {
     let mut count = 0;
     for v in rows {
         let row = &indices[ends(spans[v])];

@@ -4,8 +4,14 @@
 //! the work, chosen by mean degree and skew alone, so that the result never depends on the choice.
 
 mod ascending;
+#[cfg(target_arch = "x86_64")]
+mod ascending_avx2;
+#[cfg(target_arch = "x86_64")]
+mod filter_avx2;
 mod low;
 mod ranked;
+#[cfg(target_arch = "x86_64")]
+mod ranked_avx2;
 #[cfg(target_arch = "x86_64")]
 mod ranked_avx512;
 mod select;

@@ -147,15 +147,31 @@ pub(super) fn count(
             // SAFETY: the instruction set says that the CPU has the features; `lists` keeps its invariants.
             Isa::Avx512 => unsafe { super::ranked_avx512::count_rows(lists, rows, scratch) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the instruction set says that the CPU has the features.
-            Isa::Avx2 => unsafe { count_rows_avx2(lists, rows, scratch) },
+            // SAFETY: as before.
+            Isa::Avx2 => unsafe { super::ranked_avx2::count_rows(lists, rows, scratch) },
             _ => count_rows(lists, rows, scratch),
         }
     })
 }
 
+/// How many rows ahead the lists of neighbours that are not hubs are fetched; where they are, twice as many.
+#[cfg(target_arch = "x86_64")]
+pub(super) const ROWS_AHEAD: usize = 2;
+/// Of how many neighbours of a row, and how many neighbours ahead in it.
+#[cfg(target_arch = "x86_64")]
+pub(super) const LISTS_AHEAD: usize = 8;
 /// Elements that passed a filter, at most.
 pub(super) const COLLECTED: usize = 4096;
+
+/// Fetches the first four lines of a list.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn fetch(first: *const u32) {
+    for line in 0..4 {
+        // SAFETY: a prefetch does not fault.
+        unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(first.wrapping_add(16 * line).cast()) };
+    }
+}
 
 /// The list of a span.
 #[inline(always)]
@@ -251,7 +267,6 @@ fn orient(
 }
 
 /// The plain form.
-#[inline(always)]
 fn count_rows(lists: &Lists, rows: Range<usize>, scratch: &mut Scratch) -> u64 {
     let bits = &mut scratch.bits[..];
     let mut count = 0;
@@ -262,19 +277,8 @@ fn count_rows(lists: &Lists, rows: Range<usize>, scratch: &mut Scratch) -> u64 {
         }
         let all = &lists.list[row.start as usize..row.end as usize];
         let (near, far) = all.split_at((row.middle - row.start) as usize);
-        let mut occupied = 0u64;
-        near.iter().for_each(|&x| occupied |= 1 << (x >> 9));
         all.iter().for_each(|&x| bits[x as usize >> 6] |= 1 << (x & 63));
-        for &u in near {
-            let u = u as usize;
-            let (first, mut blocks) = (row_word(u), occupied & ((1 << row_blocks(u)) - 1));
-            while blocks != 0 {
-                let b = blocks.trailing_zeros() as usize * BLOCK;
-                blocks &= blocks - 1;
-                let (x, y) = (&lists.bits[first + b..first + b + BLOCK], &bits[b..b + BLOCK]);
-                count += x.iter().zip(y).map(|(x, y)| u64::from((x & y).count_ones())).sum::<u64>();
-            }
-        }
+        common_hubs(&lists.bits, bits, near, |x, y| count += x.iter().zip(y).map(|(x, y)| u64::from((x & y).count_ones())).sum::<u64>());
         for &u in far {
             count += lists.list[ends(lists.spans[u as usize])].iter().map(|&x| bits[x as usize >> 6] >> (x & 63) & 1).sum::<u64>();
         }
@@ -283,10 +287,21 @@ fn count_rows(lists: &Lists, rows: Range<usize>, scratch: &mut Scratch) -> u64 {
     count
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-fn count_rows_avx2(lists: &Lists, rows: Range<usize>, scratch: &mut Scratch) -> u64 {
-    count_rows(lists, rows, scratch)
+/// Bits that a row shares with the bit rows of its hubs, in blocks that it occupies at all.
+#[inline(always)]
+pub(super) fn common_hubs(matrix: &[u64], bits: &[u64], hubs: &[u32], mut common: impl FnMut(&[u64; BLOCK], &[u64; BLOCK])) {
+    let mut occupied = 0u64;
+    hubs.iter().for_each(|&x| occupied |= 1 << (x >> 9));
+    let (matrix, bits) = (matrix.as_chunks().0, bits.as_chunks().0);
+    for &u in hubs {
+        let u = u as usize;
+        let (first, mut blocks) = (row_word(u) / BLOCK, occupied & ((1 << row_blocks(u)) - 1));
+        while blocks != 0 {
+            let b = blocks.trailing_zeros() as usize;
+            blocks &= blocks - 1;
+            common(&matrix[first + b], &bits[b]);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,16 +4,12 @@
 
 #![allow(unsafe_code)]
 
-use super::ranked::{BLOCK, COLLECTED, Lists, Row, Scratch, ends, row_blocks, row_word};
+use super::ranked::{BLOCK, COLLECTED, LISTS_AHEAD, Lists, ROWS_AHEAD, Row, Scratch, ends, fetch, row_blocks, row_word};
 use std::arch::x86_64::*;
 use std::ops::Range;
 
 /// Lists longer than this fill a filter of 1024 bits too far; they are probed by gathers.
 const FILTER_LIMIT: usize = 384;
-/// How many rows ahead the lists of neighbours that are not hubs are fetched; where they are, twice as many.
-const ROWS_AHEAD: usize = 2;
-/// Of how many neighbours of a row, and how many neighbours ahead in it.
-const LISTS_AHEAD: usize = 8;
 
 /// The lowest `k` of 16 lanes.
 #[inline(always)]
@@ -49,15 +45,6 @@ pub(super) unsafe fn split(row: &[u32], rank: &[u32], own: u32, hubs: u32, near:
         i += 16;
     }
     (n, f)
-}
-
-/// Fetches the first four lines of a list.
-#[inline(always)]
-fn fetch(first: *const u32) {
-    for line in 0..4 {
-        // SAFETY: a prefetch does not fault.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(16 * line).cast()) };
-    }
 }
 
 /// Triangles whose last-ranked vertex is in `rows`.

@@ -1,9 +1,9 @@
 //! Which variant of triangle counting runs: the one place that chooses.
 
 use super::{TcForm, TcLayout, supports};
-use crate::Cpu;
 use crate::fused::lists::{built_lists, lists};
 use crate::rates::{Cost, NEAR_CACHE, anywhere, gather, in_orders, mesh_like, on_threads};
+use crate::{Cpu, Isa};
 use bitgraph_algorithms::{Tc, TcConfig};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
 use bitgraph_sparse::ordering::Ordering;
@@ -13,8 +13,9 @@ use bitgraph_sparse::ordering::Ordering;
 const LOW_DEGREE: f64 = 26.0;
 /// The same where they are anywhere, by the vertices there are at most: what a row is compared with is in a near cache, in a far one, or in none.
 /// Uniform graphs of 16 thousand vertices took 0.9 times as long at a degree of 20 and of 65 thousand 1.1 times at 16; of 262 thousand 0.5, 0.8
-/// and 1.5 times at 4, 8 and 10; of a million 1.7 times at 8, and a shuffled grid 1.0 times at 4.
-const LOW_DEGREE_FAR: [(usize, f64); 3] = [(1 << 16, 12.0), (1 << 19, 8.0), (usize::MAX, 4.0)];
+/// and 1.5 times at 4, 8 and 10 (with vectors of eight and a smaller cache 1.1 and 2.4 times at 4 and 8); of a million 1.7 times at 8, and a
+/// shuffled grid 1.0 times at 4.
+const LOW_DEGREE_FAR: [(usize, f64); 3] = [(1 << 16, 12.0), (1 << 19, 6.0), (usize::MAX, 4.0)];
 /// How far the mean square of the degrees may exceed the square of their mean before ranking pays: below 2.7 it took 1.2 to 2.5 times as long
 /// as the ascending form on eight graphs, above 3.1 0.1 to 1.0 times on nine (but 1.6 times on a web graph whose hubs link near pages).
 const RANKED_SKEW: f64 = 3.0;
@@ -23,6 +24,9 @@ const RANKED_SKEW: f64 = 3.0;
 /// communities of 15 thousand as long at 88.
 const RANKED_NODES: usize = 16_384;
 const RANKED_DEGREE: f64 = 72.0;
+/// With vectors of eight, which count bits by a table, also no more vertices than this for each neighbour: uniform graphs of 16 thousand took 1.8
+/// times as long at a degree of 95 and of 127, such of 8 and 4 thousand 0.7 and 0.6 times at 120.
+const RANKED_NODES_A_NEIGHBOUR: f64 = 96.0;
 
 /// Nanoseconds of a pair of neighbours, about: .19 to .6 in graphs of mean degree 3 to 30 and little skew, and .06 to .1 where rows of bits stand
 /// for the longest.
@@ -36,6 +40,12 @@ const THREAD_WORK: f64 = 1e4;
 /// long as by the ascending form with one thread, and 0.5 to 1.2 times with two.
 fn apart(s: &Stats) -> bool {
     anywhere(s) && !(mesh_like(s) && s.nodes <= NEAR_CACHE)
+}
+
+/// Whether rows of bits pay for all vertices, whatever their skew.
+fn dense(s: &Stats) -> bool {
+    let few = Isa::current() == Isa::Avx512 || s.nodes as f64 <= RANKED_NODES_A_NEIGHBOUR * s.mean_degree;
+    s.nodes <= RANKED_NODES && s.mean_degree > RANKED_DEGREE && few
 }
 
 /// The threads that a count is worth sharing among.
@@ -65,7 +75,7 @@ impl TcForm {
     fn choose_where(s: &Stats, anywhere: bool) -> Self {
         let low = LOW_DEGREE_FAR.iter().find(|(nodes, _)| anywhere && s.nodes <= *nodes).map_or(LOW_DEGREE, |(_, degree)| *degree);
         match () {
-            () if s.nodes <= RANKED_NODES && s.mean_degree > RANKED_DEGREE || s.skew > RANKED_SKEW => Self::Ranked,
+            () if dense(s) || s.skew > RANKED_SKEW => Self::Ranked,
             () if s.mean_degree <= low => Self::Low,
             () => Self::Ascending,
         }

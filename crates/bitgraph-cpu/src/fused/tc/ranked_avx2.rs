@@ -1,0 +1,103 @@
+//! The AVX2 kernel of the ranked form: bit rows as in the plain form, and filtered lists.
+//!
+//! Invariant: nothing outside the lists and what they have to spare, the bit rows and the scratch is read or written.
+
+#![allow(unsafe_code)]
+
+use super::filter_avx2::{Filter, collect, lanes};
+use super::ranked::{BLOCK, COLLECTED, LISTS_AHEAD, Lists, ROWS_AHEAD, Row, Scratch, common_hubs, ends, fetch};
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+/// Lists longer than this fill a filter of 256 bits too far; others are looked up in the bits of the row.
+const FILTER_LIMIT: usize = 128;
+
+/// Triangles whose last-ranked vertex is in `rows`.
+///
+/// # Safety
+/// The CPU has the features; `lists` keeps its invariants; the scratch has a zero bit for every rank in whole blocks, and
+/// room for `COLLECTED + 16` elements.
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+pub(super) unsafe fn count_rows(lists: &Lists, rows: Range<usize>, scratch: &mut Scratch) -> u64 {
+    let list = lists.list.as_ptr();
+    let bits = &mut scratch.bits[..];
+    let passed = scratch.collected.as_mut_ptr();
+    let mut sums = _mm256_setzero_si256();
+    let mut count = 0u64;
+    for v in rows {
+        let others = |row: &Row| row.middle as usize..row.end.min(row.middle + LISTS_AHEAD as u32) as usize;
+        if let Some(row) = lists.rows.get(v + 2 * ROWS_AHEAD) {
+            // SAFETY: elements of rows are in bounds; a prefetch does not fault.
+            others(row)
+                .for_each(|i| unsafe { _mm_prefetch::<_MM_HINT_T0>(lists.spans.as_ptr().wrapping_add(*list.add(i) as usize).cast()) });
+        }
+        if let Some(row) = lists.rows.get(v + ROWS_AHEAD) {
+            // SAFETY: elements of rows are in bounds, and all have spans.
+            others(row).for_each(|i| fetch(list.wrapping_add(ends(unsafe { *lists.spans.get_unchecked(*list.add(i) as usize) }).start)));
+        }
+        let row = lists.rows[v];
+        if row.end - row.start < 2 {
+            continue;
+        }
+        let all = &lists.list[row.start as usize..row.end as usize];
+        let (near, far) = all.split_at((row.middle - row.start) as usize);
+        all.iter().for_each(|&x| bits[x as usize >> 6] |= 1 << (x & 63));
+        common_hubs(&lists.bits, bits, near, |x, y| sums = _mm256_add_epi64(sums, common_bits(x, y)));
+        let is_marked = |x: u32| bits[x as usize >> 6] >> (x & 63) & 1;
+        if all.len() > FILTER_LIMIT {
+            crate::trace::enter("tc: ranked, unfiltered");
+            for &u in far {
+                count += lists.list[ends(lists.spans[u as usize])].iter().map(|&x| is_marked(x)).sum::<u64>();
+            }
+        } else if !far.is_empty() {
+            crate::trace::enter("tc: ranked, filtered");
+            let filter = Filter::of(all);
+            // SAFETY: so many elements were written.
+            let verify = |length: usize| (0..length).map(|i| is_marked(unsafe { *passed.add(i) })).sum::<u64>();
+            let mut length = 0;
+            for (i, &u) in far.iter().enumerate() {
+                // SAFETY: lists are in bounds and have 16 elements to spare; all ranks have spans; `passed` never holds more than `COLLECTED`
+                // before eight more are stored.
+                unsafe {
+                    if let Some(&u) = far.get(i + LISTS_AHEAD) {
+                        fetch(list.wrapping_add(ends(*lists.spans.get_unchecked(u as usize)).start));
+                    }
+                    let other = ends(*lists.spans.get_unchecked(u as usize));
+                    let mut j = other.start;
+                    while j < other.end {
+                        let x = _mm256_loadu_si256(list.add(j).cast());
+                        length += collect(passed.add(length), x, filter.passes(x) & lanes(other.end - j));
+                        j += 8;
+                        if length >= COLLECTED - 8 {
+                            crate::trace::enter("tc: ranked, a full buffer");
+                            count += verify(length);
+                            length = 0;
+                        }
+                    }
+                }
+            }
+            count += verify(length);
+        }
+        all.iter().for_each(|&x| bits[x as usize >> 6] = 0);
+    }
+    let mut four = [0u64; 4];
+    // SAFETY: the array is a register long.
+    unsafe { _mm256_storeu_si256(four.as_mut_ptr().cast(), sums) };
+    count + four.iter().sum::<u64>()
+}
+
+/// The bits that two blocks share, in four parts: a table tells those of four bits.
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+fn common_bits(x: &[u64; BLOCK], y: &[u64; BLOCK]) -> __m256i {
+    let table = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    let nibble = _mm256_set1_epi8(15);
+    let bytes = |half: usize| {
+        // SAFETY: a block is two registers long.
+        let (x, y) = unsafe { (_mm256_loadu_si256(x.as_ptr().add(4 * half).cast()), _mm256_loadu_si256(y.as_ptr().add(4 * half).cast())) };
+        let both = _mm256_and_si256(x, y);
+        let (low, high) = (_mm256_and_si256(both, nibble), _mm256_and_si256(_mm256_srli_epi64::<4>(both), nibble));
+        _mm256_add_epi8(_mm256_shuffle_epi8(table, low), _mm256_shuffle_epi8(table, high))
+    };
+    _mm256_sad_epu8(_mm256_add_epi8(bytes(0), bytes(1)), _mm256_setzero_si256())
+}
