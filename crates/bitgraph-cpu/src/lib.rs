@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod backend;
+#[cfg(target_arch = "x86_64")]
+mod compress;
 mod cpu;
 mod fresh;
 pub mod fused;

@@ -4,7 +4,7 @@
 //! the lengths that [`super::kernel::Kernel`] documents.
 #![allow(unsafe_code)]
 
-use super::kernel::Labelled;
+use super::kernel::{AHEAD, Labelled};
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -104,8 +104,6 @@ unsafe fn is_set(bits: *const u64, u: u32) -> bool {
 
 /// Entries of a list that are looked at one by one before 16 at a time: mostly one of them is visited.
 const PROBES: usize = 2;
-/// Vertices between the one looked at and the one whose list is fetched.
-const AHEAD: usize = 32;
 
 /// See [`super::kernel::Kernel::bottom_up`].
 ///

@@ -4,7 +4,7 @@
 //! wrong memory access.
 
 use crate::sync::AtomicU32;
-use bitgraph_sparse::OffsetInt;
+use bitgraph_sparse::{OffsetInt, ahead};
 use std::mem::MaybeUninit;
 
 /// An offset width, and whether the vector kernels take it.
@@ -36,6 +36,15 @@ impl<'a, O: OffsetInt, const P: usize> Graph<'a, O, P> {
     #[inline(always)]
     pub(super) fn lists(&self, v: usize) -> [&'a [u32]; P] {
         std::array::from_fn(|p| &self.columns[p][self.offsets[p][v].index()..self.offsets[p][v + 1].index()])
+    }
+    /// Asks for what the lists of a vertex, or of the one behind the last, begin with.
+    #[inline(always)]
+    pub(super) fn fetch(&self, v: usize) {
+        for p in 0..P {
+            let list = self.columns[p].as_ptr().wrapping_add(self.offsets[p][v].index());
+            ahead::fetch(list);
+            ahead::fetch(list.wrapping_add(16));
+        }
     }
     /// The number of entries of all patterns.
     pub(super) fn entries(&self) -> usize {

@@ -55,6 +55,9 @@ fn arcs<O: Width, const P: usize>(graph: &Graph<'_, O, P>, level: &[u32]) -> usi
     level.iter().step_by(step).map(|&v| graph.degree(v as usize)).sum::<usize>() * step
 }
 
+/// Vertices between the one looked at and the one whose list is fetched.
+pub(super) const AHEAD: usize = 32;
+
 /// Where [`Kernel::top_down`] stopped.
 pub(super) struct Top {
     /// Vertices visited.
@@ -149,6 +152,7 @@ impl Kernel {
             let mut rest = !visited[i];
             while rest != 0 {
                 let v = i * 64 + rest.trailing_zeros() as usize;
+                graph.fetch((v + AHEAD).min(graph.nodes));
                 if graph.lists(v).iter().any(|l| l.iter().any(|&u| visited[u as usize >> 6] >> (u & 63) & 1 != 0)) {
                     visited[i] |= rest & rest.wrapping_neg();
                     found += 1;

@@ -5,7 +5,8 @@
 #![allow(unsafe_code)]
 
 use super::ascending::{AHEAD, PASSED, Scratch, ends, portable};
-use super::filter_avx2::{Filter, collect, lanes};
+use super::filter_avx2::Filter;
+use crate::compress::{collect, lanes};
 use std::arch::x86_64::*;
 use std::ops::Range;
 

@@ -4,8 +4,9 @@
 
 #![allow(unsafe_code)]
 
-use super::filter_avx2::{Filter, collect, lanes};
+use super::filter_avx2::Filter;
 use super::ranked::{BLOCK, COLLECTED, LISTS_AHEAD, Lists, ROWS_AHEAD, Row, Scratch, common_hubs, ends, fetch};
+use crate::compress::{collect, lanes};
 use std::arch::x86_64::*;
 use std::ops::Range;
 

@@ -8,6 +8,8 @@ mod horizon;
 mod link;
 mod meeting;
 mod ops;
+#[cfg(target_arch = "x86_64")]
+mod ops_avx2;
 mod pair;
 mod rows;
 mod shared;
@@ -294,7 +296,7 @@ impl Packed {
 fn horizon<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
     #[cfg(target_arch = "x86_64")]
     {
-        use ops::Avx512;
+        use {ops::Avx512, ops_avx2::Avx2};
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vpopcntdq,avx2,bmi1,bmi2,popcnt,lzcnt")]
         unsafe fn avx512<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
             // SAFETY: the caller's, and the features are these.
@@ -302,8 +304,8 @@ fn horizon<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, lin
         }
         #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
         unsafe fn avx2<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
-            // SAFETY: the caller's.
-            unsafe { horizon::search::<Portable, L>(task, dist, scratch, link) }
+            // SAFETY: the caller's, and the features are these.
+            unsafe { horizon::search::<Avx2, L>(task, dist, scratch, link) }
         }
         match Isa::current() {
             // SAFETY: the instruction set says what the CPU has; distances and scratch are made for this graph.

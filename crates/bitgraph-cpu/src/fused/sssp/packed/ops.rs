@@ -8,7 +8,8 @@
 //! `PAD` elements more; outputs have room for every hit and `PAD` elements more; the CPU has the form's instructions.
 #![allow(unsafe_code)]
 
-use super::rows::{HEAD, ID};
+use super::rows::HEAD;
+pub(super) use super::rows::ID;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Where improvements go.
@@ -62,8 +63,12 @@ unsafe fn read(at: *const u32) -> u32 {
     unsafe { (*at.cast::<AtomicU32>()).load(Ordering::Relaxed) }
 }
 
+/// Relaxes one arc from a vertex at distance `base`.
+///
+/// # Safety
+/// As the methods of [`Ops`].
 #[inline(always)]
-unsafe fn relax(entry: u32, base: u32, sink: &mut impl Sink) {
+pub(super) unsafe fn relax(entry: u32, base: u32, sink: &mut impl Sink) {
     let (id, distance) = (entry & ID, base + (entry >> 24));
     // SAFETY: ids of entries have distances.
     unsafe {

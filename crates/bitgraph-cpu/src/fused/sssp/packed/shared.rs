@@ -40,15 +40,23 @@ macro_rules! with_ops {
     ($self:ident . $method:ident ( $($name:ident : $type:ty),* ) -> $result:ty) => {{
         #[cfg(target_arch = "x86_64")]
         {
-            use super::ops::Avx512;
+            use super::{ops::Avx512, ops_avx2::Avx2};
             #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vpopcntdq,avx2,bmi1,bmi2,popcnt,lzcnt")]
             unsafe fn avx512(this: &This<'_>, $($name: $type),*) -> $result {
                 // SAFETY: the caller's, and the features are these.
                 unsafe { this.$method::<Avx512>($($name),*) }
             }
-            if Isa::current() == Isa::Avx512 {
+            #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+            unsafe fn avx2(this: &This<'_>, $($name: $type),*) -> $result {
+                // SAFETY: as above.
+                unsafe { this.$method::<Avx2>($($name),*) }
+            }
+            match Isa::current() {
                 // SAFETY: the instruction set says what the CPU has.
-                return unsafe { avx512($self, $($name),*) };
+                Isa::Avx512 => return unsafe { avx512($self, $($name),*) },
+                // SAFETY: as above.
+                Isa::Avx2 => return unsafe { avx2($self, $($name),*) },
+                Isa::Portable => {}
             }
         }
         // SAFETY: plain instructions.
