@@ -6,7 +6,7 @@
 use super::bands::{self, SIDE};
 use super::cells;
 use super::slices::block_width;
-use super::{PART_ROWS, SpmvKind, caches, part_work, run_rows};
+use super::{LINE, PART_ROWS, SpmvKind, caches, part_work, run_rows};
 use crate::Isa;
 use bitgraph_sparse::{Csr, OffsetInt, with_offsets};
 
@@ -22,12 +22,8 @@ const NEARBY: u32 = 32;
 const SHORT: usize = 64;
 /// Bytes of `x` that stay in a core's first cache.
 const FIRST: f64 = 32768.0;
-/// Bytes of `x` that stay in a core's second cache at most, however large that is.
-const CACHED: usize = 1 << 20;
 /// Bytes of `x` that stay in a cache of all cores.
 const SHARED: usize = 1 << 23;
-/// Elements of `x` on a line of a cache.
-pub(crate) const LINE: f64 = 16.0;
 
 /// What the costs are reckoned from, for the whole matrix.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,7 +88,7 @@ impl Shape {
 /// anywhere: a line of hubs has entries in every strip, one of vertices with few neighbours in few.
 fn touched(csr: &Csr) -> f64 {
     let (rows, columns) = (csr.nrows(), csr.ncols());
-    let (strips, lines, line) = (strips(rows), (columns as f64 / LINE).max(1.0), LINE as usize);
+    let (strips, lines, line) = (strips(csr.nnz(), rows, columns), (columns as f64 / LINE).max(1.0), LINE as usize);
     if rows != columns || rows < line * LINES {
         return strips * lines * in_strips(csr.nnz() as f64 / lines, strips);
     }
@@ -104,28 +100,8 @@ fn touched(csr: &Csr) -> f64 {
 }
 
 /// Strips of cells.
-fn strips(rows: usize) -> f64 {
-    rows.div_ceil(cells::strip()).max(1) as f64
-}
-
-/// Bytes of a third cache at most that is near its cores: a larger one is spread over a whole chip.
-const NEAR_CHIP: usize = 64 << 20;
-
-/// Bytes of `x` that a core's second cache keeps.
-fn cached() -> usize {
-    caches::second().min(CACHED)
-}
-
-/// Nanoseconds to read a line of `x` of so many bytes once a strip: from a core's second cache, or from beyond. With a third cache of 300 MiB
-/// 2^20 and 2^21 columns of 32 and 16 entries took 2.0 and 3.3. With one of 32 MiB fourteen uniform graphs of 2^18 to 2^21 vertices took 0.5 to 1.4,
-/// but 2^22 ten times as much, where it no longer held them.
-fn line_cost(bytes: usize) -> f64 {
-    let third = caches::third();
-    match () {
-        () if bytes <= cached() => 0.3,
-        () if third <= NEAR_CHIP && bytes <= third / 4 => 1.0,
-        () => 2.0,
-    }
+fn strips(entries: usize, rows: usize, columns: usize) -> f64 {
+    rows.div_ceil(cells::strip(entries, rows, columns).0).max(1) as f64
 }
 
 /// Nanoseconds to bring a line of a block into the second cache for a run of parts.
@@ -178,7 +154,8 @@ impl SpmvPlan {
         let costs = costs(&shape).map(|(kind, build, pass)| (kind, build * 1e-6, pass * 1e-6));
         let total = |&(_, build, pass): &(SpmvKind, f64, f64)| build + pass * f64::from(passes.max(1));
         let kind = costs.iter().min_by(|a, b| total(a).total_cmp(&total(b))).map_or(SpmvKind::Plain, |c| c.0);
-        let lines = Lines { strips: strips(csr.nrows()), touched: shape.touched, cost: line_cost(shape.operand()) };
+        let lines =
+            Lines { strips: strips(csr.nnz(), csr.nrows(), csr.ncols()), touched: shape.touched, cost: caches::line_cost(shape.operand()) };
         Self { kind, passes, costs, lines }
     }
     /// Milliseconds a pass that cells take less where so many lines of `x` have so many entries each, anywhere, than as they are.
@@ -193,16 +170,17 @@ impl SpmvPlan {
 fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
     let columns = s.columns as usize;
     // How far away an element of `x` is that no near row has just read: 0 in the first cache, 1 in the second, filled one.
-    let (bytes, cached) = (s.operand(), cached());
+    let (bytes, cached) = (s.operand(), caches::kept());
     let distance = match () {
         () if bytes <= cached => (bytes as f64 / FIRST).max(1.0).log2() / (cached as f64 / FIRST).max(2.0).log2(),
         () if bytes <= SHARED => 2.0,
         () => 4.5,
     };
     let far = distance * (1.0 - s.near);
-    let cells =
-        strips(s.rows as usize) * (s.columns / f64::from(1u32 << cells::window(s.entries as usize, s.rows as usize, columns))).ceil();
+    let (entries, rows) = (s.entries as usize, s.rows as usize);
+    let cells = strips(entries, rows, columns) * (s.columns / f64::from(1u32 << cells::window(entries, rows, columns))).ceil();
     let ones = s.entries - 4.0 * s.fours;
+    let sums = if cells::strip(entries, rows, columns).1 { cells::LONG_SUM * s.entries } else { 0.0 };
     // A span of elements in the first cache, and what it takes more from the second. With AVX2 and half the cache the latter is .3 to .7 on seven
     // graphs of 18 to 60 thousand vertices without an order, and nothing on meshes, grids and De Bruijn graphs.
     let (span, reach) = match Isa::current() {
@@ -221,7 +199,7 @@ fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
             s.entries * 2.5 + s.pieces * 8.0,
             s.entries * (0.22 + 0.35 * far.min(1.0)) + s.pieces * piece + fetched(s) * FETCH,
         ),
-        (SpmvKind::Cells, s.entries * 8.0, s.fours + ones * 0.42 + s.touched * line_cost(bytes) + cells * 12.0),
+        (SpmvKind::Cells, s.entries * 8.0, s.fours + ones * 0.42 + sums + s.touched * caches::line_cost(bytes) + cells * 12.0),
         (
             SpmvKind::Bands,
             s.entries * 3.0 + s.spans * 12.0,

@@ -5,6 +5,7 @@
 
 use super::Real;
 use super::cells::{Cells, MOST_ROWS};
+use std::mem::MaybeUninit;
 
 /// Words of the layout that are fetched ahead of their use: it is read once, and faster than the CPU would fetch it unasked. They last
 /// about as long as a word takes to come from memory.
@@ -26,12 +27,12 @@ fn fetch<V>(pointer: *const V) {
 
 /// Sets `y` to the sums of the rows.
 pub(super) fn sum<T: Real>(part: &Cells, x: &[T], y: &mut [T]) {
-    let mut sums = [T::ZERO; MOST_ROWS + 1];
+    let mut sums = [const { MaybeUninit::<T>::uninit() }; MOST_ROWS + 1];
     let (mut cells, mut words, mut y) = (&part.cells[..], &part.words[..], y);
     for strip in &part.strips {
         let (own, others) = cells.split_at(strip.cells as usize);
         let (out, below) = std::mem::take(&mut y).split_at_mut(strip.rows as usize);
-        sums[..=out.len()].fill(T::ZERO);
+        let sums = zeroed(&mut sums[..=out.len()]);
         for cell in own {
             let x = &x[cell.column as usize..];
             let (fours, rest) = words.split_at(cell.fours as usize);
@@ -39,14 +40,21 @@ pub(super) fn sum<T: Real>(part: &Cells, x: &[T], y: &mut [T]) {
             let (pairs, rest) = rest.split_at(cell.pairs as usize);
             // SAFETY: the columns of a cell's entries are in range, and so are their rows.
             unsafe {
-                add_fours(fours, rows, x, &mut sums);
-                add_pairs(pairs, x, &mut sums);
+                add_fours(fours, rows, x, sums);
+                add_pairs(pairs, x, sums);
             }
             words = rest;
         }
         out.copy_from_slice(&sums[..out.len()]);
         (cells, y) = (others, below);
     }
+}
+
+/// The same places, all zero.
+fn zeroed<T: Real>(sums: &mut [MaybeUninit<T>]) -> &mut [T] {
+    sums.fill(MaybeUninit::new(T::ZERO));
+    // SAFETY: every place has been written.
+    unsafe { sums.assume_init_mut() }
 }
 
 /// Adds four elements of `x` to a sum, for every four.

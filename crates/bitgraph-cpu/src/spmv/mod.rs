@@ -28,7 +28,6 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use auto::LINE;
 pub use auto::SpmvPlan;
 pub(crate) use kernel::per_level;
 pub use real::Real;
@@ -57,6 +56,8 @@ const PART_ROWS: usize = 1 << 15;
 const RUN_SHARE: usize = 7;
 /// Boundaries of parts are multiples of this: whole bands, whole vectors.
 const PART_STEP: usize = 16;
+/// Elements of `x` on a line of a cache, in `f32`.
+pub(crate) const LINE: f64 = 16.0;
 /// Zeros between two blocks of columns of a padded operand; filler entries point there.
 pub(crate) const GAP: usize = 16;
 
@@ -148,6 +149,7 @@ fn part_work(all: usize) -> usize {
 /// Cuts rows into parts of about equal work. Those of cells are whole strips, or less of one where rows are long.
 fn parts_of(csr: &Csr, kind: SpmvKind) -> Vec<Range<usize>> {
     let n = csr.nrows();
+    let strip = cells::strip(csr.nnz(), n, csr.ncols()).0;
     with_offsets!(csr.offsets(), o => {
         let work = |row: usize| bitgraph_sparse::OffsetInt::index(o[row]) + row;
         let (mut parts, mut start) = (Vec::new(), 0);
@@ -159,7 +161,7 @@ fn parts_of(csr: &Csr, kind: SpmvKind) -> Vec<Range<usize>> {
                 if work(middle) - work(start) < target { low = middle + 1 } else { high = middle }
             }
             if kind == SpmvKind::Cells {
-                let strips = ((low - start) / cells::strip()).max(1) * cells::strip();
+                let strips = ((low - start) / strip).max(1) * strip;
                 let end = n.min(start + strips);
                 if end < low || work(end) - work(start) <= PART_WORK {
                     low = end;

@@ -41,7 +41,7 @@ fn check<T: Real>(name: &str, csr: &Csr) {
 fn layouts_agree() {
     let mut state = 3;
     for (rows, columns, entries) in
-        [(0, 0, 0), (1, 1, 0), (1, 1, 1), (3, 5, 4), (37, 91, 400), (1000, 1003, 5000), (517, 70_001, 9000), (33_000, 200_003, 150_000)]
+        [(0, 0, 0), (1, 1, 0), (1, 1, 1), (3, 5, 4), (37, 91, 400), (1000, 1003, 5000), (517, 70_001, 9000), (33_000, 300_007, 200_000)]
     {
         let r = (0..entries).map(|_| below(&mut state, rows.max(1))).collect();
         // Half of the entries in the first columns, and one dense row.
@@ -66,10 +66,20 @@ fn layouts_agree() {
 }
 
 #[test]
+fn strips_are_long_where_that_saves_lines() {
+    let strip = |entries, rows, columns| cells::strip(entries, rows, columns);
+    // The widest matrix of `layouts_agree`, one whose operand is in the second cache, and one whose lines are all read by every strip.
+    let [(long, is_long), (short, _), (full, _)] =
+        [strip(200_000, 33_000, 300_007), strip(8000, 2000, 2000), strip(1 << 27, 1 << 19, 1 << 19)];
+    assert!(is_long && long > short && short == full && long <= cells::MOST_ROWS, "{long}, {short}, {full}");
+    assert!(!strip(0, 0, 0).1);
+}
+
+#[test]
 fn a_long_part_is_what_workers_wait_for() {
     // Half of the entries are in the first strip of cells; parts of blocks are cut by work.
-    let (rows, mut state) = (4 * cells::MOST_ROWS, 5);
-    let r = (0..200_000).map(|k| below(&mut state, if k % 2 == 0 { rows } else { cells::strip() })).collect();
+    let (rows, mut state) = (24_576, 5);
+    let r = (0..200_000).map(|k| below(&mut state, if k % 2 == 0 { rows } else { cells::strip(200_000, rows, rows).0 })).collect();
     let c = (0..200_000).map(|_| below(&mut state, rows)).collect();
     let csr = Coo::pattern(rows, rows, r, c).into_csr(Duplicates::First).unwrap().0;
     for kind in SpmvKind::ALL {
