@@ -45,7 +45,7 @@ const ASKED: usize = 64;
 /// Threads from which on far neighbours are hooked by several: trees of other parts are joined by pairs, three times the work. With two, shuffled
 /// meshes of 27 and 48 thousand vertices took 1.9 and 2.7 times as long as with one, shuffled de Bruijn and uniform graphs 1.0 to 1.7 times. Fewer
 /// threads join trees one by one, which took .67 to .93 times as long with two on a web, a geometric and a census graph, 1.15 times on a road graph.
-const FAR_CREW: usize = 4;
+pub(super) const FAR_CREW: usize = 4;
 
 /// The parts that the vertices are hooked in. One for few workers where most vertices lie far behind their smallest neighbours, or many do and
 /// trees are many. Else several for a worker, unless one for each has clearly more vertices whose smallest neighbour lies in their part. The others

@@ -1,5 +1,6 @@
 //! Which variant of connected components runs: the one place that chooses.
 
+use super::hook::FAR_CREW;
 use super::{CcLayout, CcVariant};
 use crate::fused::lists::{built_lists, lists};
 use crate::rates::{Cost, gather, hubs, in_orders, mesh_like, on_threads, threads_for_passes};
@@ -73,13 +74,18 @@ fn search_threads(s: &Stats) -> usize {
 /// Threads that trees all over memory are hooked by in no more time than by more of them: 16 took 7.2 ms for a shuffled grid of a million vertices.
 const SCATTERED_THREADS: f64 = 4.0;
 
+/// How many times as long all allowed threads take for trees all over memory as if they shared them evenly: fewer than a crew leave them to one.
+fn scattered(allowed: usize) -> f64 {
+    if allowed < FAR_CREW { allowed as f64 } else { (allowed as f64 / SCATTERED_THREADS).max(1.0) }
+}
+
 fn nanoseconds(s: &Stats, ordering: Ordering, far: bool) -> f64 {
     let entries = s.entries as f64;
     // Hooking to the first neighbour wants rows before columns, which Cuthill-McKee does not keep.
     if ordering == Ordering::Rcm && mesh_like(s) {
         return 2.5 * entries;
     }
-    let scattered = if far { (threads::allowed() as f64 / SCATTERED_THREADS).max(1.0) } else { 1.0 };
+    let scattered = if far { scattered(threads::allowed()) } else { 1.0 };
     0.2 * entries * if mesh_like(s) { gather(far) * 7.0 * scattered } else { 1.0 } + 0.5 * s.nodes as f64
 }
 

@@ -247,6 +247,9 @@ fn orient(
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the instruction set says that the CPU has the features; `list` has 16 elements more than the rows of the chunk.
             Isa::Avx512 => unsafe { super::ranked_avx512::split(row, rank, own, first, &mut list[place..], others) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as before.
+            Isa::Avx2 => unsafe { super::ranked_avx2::split(row, rank, own, first, &mut list[place..], others) },
             _ => {
                 let (mut near, mut far) = (0, 0);
                 for &u in row {

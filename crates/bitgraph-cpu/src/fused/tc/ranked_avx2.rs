@@ -1,4 +1,4 @@
-//! The AVX2 kernel of the ranked form: bit rows as in the plain form, and filtered lists.
+//! The AVX2 kernels of the ranked form: splitting a row by rank, and counting with bit rows as in the plain form and filtered lists.
 //!
 //! Invariant: nothing outside the lists and what they have to spare, the bit rows and the scratch is read or written.
 
@@ -12,6 +12,35 @@ use std::ops::Range;
 
 /// Lists longer than this fill a filter of 256 bits too far; others are looked up in the bits of the row.
 const FILTER_LIMIT: usize = 128;
+
+/// Writes the ranks of `row` that are below `own`: those below `hubs` to `near`, the others to `far`; returns how many of each.
+///
+/// # Safety
+/// The CPU has the features; ids of `row` are below `rank.len()`; `near` and `far` have 16 elements more than `row`.
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+pub(super) unsafe fn split(row: &[u32], rank: &[u32], own: u32, hubs: u32, near: &mut [u32], far: &mut [u32]) -> (usize, usize) {
+    let (own, hubs) = (_mm256_set1_epi32(own as i32), _mm256_set1_epi32(hubs as i32));
+    let lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let is_below = |ranks: __m256i, limit: __m256i| {
+        !_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(ranks, limit), ranks))) as u32
+    };
+    let (mut n, mut f) = (0, 0);
+    for i in (0..row.len()).step_by(8) {
+        let inside = _mm256_cmpgt_epi32(_mm256_set1_epi32((row.len() - i).min(8) as i32), lane);
+        // SAFETY: masked loads and gathers stay inside by the contract; a store of 8 starts at most `row.len()` elements in.
+        unsafe {
+            let ids = _mm256_maskload_epi32(row.as_ptr().add(i).cast(), inside);
+            let ranks = _mm256_mask_i32gather_epi32::<4>(_mm256_set1_epi32(-1), rank.as_ptr().cast(), ids, inside);
+            let below = is_below(ranks, own) & lanes(row.len() - i);
+            let hub = below & is_below(ranks, hubs);
+            n += collect(near.as_mut_ptr().add(n), ranks, hub);
+            if below != hub {
+                f += collect(far.as_mut_ptr().add(f), ranks, below & !hub);
+            }
+        }
+    }
+    (n, f)
+}
 
 /// Triangles whose last-ranked vertex is in `rows`.
 ///
