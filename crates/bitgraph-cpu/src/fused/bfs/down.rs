@@ -247,6 +247,23 @@ pub(super) fn over_bits(
     }
 }
 
+/// Fetches the rows of vertices further on in the queue, of a level that ends at `last`.
+///
+/// # Safety
+/// The queue holds vertices up to there.
+#[inline(always)]
+unsafe fn fetch_rows((offsets, indices): Rows<'_>, queue: *const u32, h: usize, last: usize) {
+    if h + 2 * BITS_AHEAD < last {
+        // SAFETY: the contract; a vertex has an offset.
+        unsafe {
+            fetch(offsets.as_ptr().add(*queue.add(h + 2 * BITS_AHEAD) as usize));
+            let row = *offsets.as_ptr().add(*queue.add(h + BITS_AHEAD) as usize);
+            fetch(indices.as_ptr().wrapping_add(row as usize));
+            fetch(indices.as_ptr().wrapping_add(row as usize + 16));
+        }
+    }
+}
+
 /// A neighbour at a time.
 ///
 /// # Safety
@@ -266,12 +283,7 @@ unsafe fn over_bits_portable(
         // SAFETY: `end` grows with vertices visited for the first time only, so that a place behind it is free; ids of a row are distinct, so
         // that none is queued twice.
         unsafe {
-            if h + 2 * BITS_AHEAD < last {
-                fetch(o.add(*q.add(h + 2 * BITS_AHEAD) as usize));
-                let row = ids.wrapping_add(*o.add(*q.add(h + BITS_AHEAD) as usize) as usize);
-                fetch(row);
-                fetch(row.wrapping_add(16));
-            }
+            fetch_rows((offsets, indices), q, h, last);
             let v = *q.add(h);
             let (first, stop) = (*o.add(v as usize) as usize, *o.add(v as usize + 1) as usize);
             arcs += (stop - first) as u64;
@@ -397,7 +409,7 @@ fn claim<const SHARED: bool>(mark: &AtomicU32, value: u32) -> bool {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{AtomicU32, BITS_AHEAD, Range, Rows, fetch};
+    use super::{AtomicU32, Range, Rows, fetch_rows};
     use std::arch::x86_64::*;
 
     /// The lowest `k` of 16 lanes.
@@ -469,12 +481,7 @@ mod avx512 {
             // SAFETY: `end` grows with vertices visited for the first time only, so that 16 places behind it are free; ids of
             // a row are distinct, so that none is queued twice.
             unsafe {
-                if h + 2 * BITS_AHEAD < last {
-                    fetch(o.add(*q.add(h + 2 * BITS_AHEAD) as usize));
-                    let row = ids.wrapping_add(*o.add(*q.add(h + BITS_AHEAD) as usize) as usize);
-                    fetch(row);
-                    fetch(row.wrapping_add(16));
-                }
+                fetch_rows((offsets, indices), q, h, last);
                 let v = *q.add(h);
                 let (mut k, stop) = (*o.add(v as usize) as usize, *o.add(v as usize + 1) as usize);
                 arcs += (stop - k) as u64;

@@ -14,6 +14,8 @@ use super::work::{Pool, chunks, reserve, sum_in};
 use crate::Isa;
 use crate::team::Team;
 use bitgraph_backend::{Control, Result};
+#[cfg(target_arch = "x86_64")]
+use bitgraph_sparse::ahead::fetch;
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
 
@@ -38,7 +40,7 @@ pub(super) struct Scratch {
 const FILTER_LIMIT: usize = 64;
 /// How many rows ahead the lists of neighbours are fetched; where they are, twice as many.
 #[cfg(target_arch = "x86_64")]
-pub(super) const AHEAD: usize = 1;
+const AHEAD: usize = 1;
 /// Elements collected before they are compared.
 pub(super) const PASSED: usize = 4096;
 /// Elements behind the lists, which a vector may read.
@@ -113,6 +115,23 @@ pub(super) fn ends(span: u64) -> Range<usize> {
     start..start + (span & 0xffff_ffff) as usize
 }
 
+/// Asks for the spans that a row further on than `v` needs, and for the lists of one before it, both before `end`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn fetch_ahead(ids: &[u32], spans: &[u64], v: usize, end: usize) {
+    let (nearer, farther) = (v + AHEAD, v + 2 * AHEAD);
+    if farther < end {
+        ids[ends(spans[farther])].iter().skip(1).for_each(|&u| fetch(spans.as_ptr().wrapping_add(u as usize)));
+    }
+    if nearer < end {
+        for &u in ids[ends(spans[nearer])].iter().skip(1) {
+            let list = ids.as_ptr().wrapping_add((spans[u as usize] >> 32) as usize);
+            fetch(list);
+            fetch(list.wrapping_add(16));
+        }
+    }
+}
+
 /// Marks `A` in a bitmap and probes it with every `B`.
 pub(super) fn portable(indices: &[u32], spans: &[u64], rows: Range<usize>, bits: &mut [u64]) -> u64 {
     let mut count = 0;
@@ -132,7 +151,7 @@ pub(super) fn portable(indices: &[u32], spans: &[u64], rows: Range<usize>, bits:
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{AHEAD, FILTER_LIMIT, PASSED, Scratch, ends};
+    use super::{FILTER_LIMIT, PASSED, Scratch, ends, fetch_ahead};
     use std::arch::x86_64::*;
     use std::ops::Range;
 
@@ -182,24 +201,7 @@ mod avx512 {
         let passed = scratch.passed.as_mut_ptr();
         let mut count = 0u64;
         for v in rows.clone() {
-            // The spans that a row further on needs, and the lists of one before it.
-            let (nearer, farther) = (v + AHEAD, v + 2 * AHEAD);
-            if farther < rows.end {
-                for i in ends(spans[farther]).skip(1) {
-                    // SAFETY: `i` is inside a span; prefetches do not fault.
-                    unsafe { _mm_prefetch::<_MM_HINT_T0>(spans.as_ptr().wrapping_add(*ids.add(i) as usize).cast()) };
-                }
-            }
-            if nearer < rows.end {
-                for i in ends(spans[nearer]).skip(1) {
-                    // SAFETY: `i` is inside a span and ids are below the number of spans; prefetches do not fault.
-                    unsafe {
-                        let start = (*spans.get_unchecked(*ids.add(i) as usize) >> 32) as usize;
-                        _mm_prefetch::<_MM_HINT_T0>(ids.wrapping_add(start).cast());
-                        _mm_prefetch::<_MM_HINT_T0>(ids.wrapping_add(start + 16).cast());
-                    }
-                }
-            }
+            fetch_ahead(indices, spans, v, rows.end);
             let row = &indices[ends(spans[v])];
             if row.len() < 2 {
                 continue;

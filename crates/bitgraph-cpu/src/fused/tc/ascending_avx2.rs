@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code)]
 
-use super::ascending::{AHEAD, PASSED, Scratch, ends, portable};
+use super::ascending::{PASSED, Scratch, ends, fetch_ahead, portable};
 use super::filter_avx2::Filter;
 use crate::compress::{collect, lanes};
 use std::arch::x86_64::*;
@@ -64,24 +64,7 @@ pub(super) unsafe fn count_rows(indices: &[u32], spans: &[u64], rows: Range<usiz
     let passed = scratch.passed.as_mut_ptr();
     let mut count = 0u64;
     for v in rows.clone() {
-        // The spans that a row further on needs, and the lists of one before it.
-        let (nearer, farther) = (v + AHEAD, v + 2 * AHEAD);
-        if farther < rows.end {
-            for i in ends(spans[farther]).skip(1) {
-                // SAFETY: `i` is inside a span; prefetches do not fault.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(spans.as_ptr().wrapping_add(*ids.add(i) as usize).cast()) };
-            }
-        }
-        if nearer < rows.end {
-            for i in ends(spans[nearer]).skip(1) {
-                // SAFETY: `i` is inside a span and ids are below the number of spans; prefetches do not fault.
-                unsafe {
-                    let start = (*spans.get_unchecked(*ids.add(i) as usize) >> 32) as usize;
-                    _mm_prefetch::<_MM_HINT_T0>(ids.wrapping_add(start).cast());
-                    _mm_prefetch::<_MM_HINT_T0>(ids.wrapping_add(start + 16).cast());
-                }
-            }
-        }
+        fetch_ahead(indices, spans, v, rows.end);
         let row = &indices[ends(spans[v])];
         if row.len() < 2 {
             continue;

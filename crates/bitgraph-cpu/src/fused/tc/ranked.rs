@@ -16,6 +16,8 @@ use super::work::{Pool, chunks, reserve, sum_in};
 use crate::Isa;
 use crate::team::Team;
 use bitgraph_backend::{Control, Result};
+#[cfg(target_arch = "x86_64")]
+use bitgraph_sparse::ahead;
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -156,7 +158,7 @@ pub(super) fn count(
 
 /// How many rows ahead the lists of neighbours that are not hubs are fetched; where they are, twice as many.
 #[cfg(target_arch = "x86_64")]
-pub(super) const ROWS_AHEAD: usize = 2;
+const ROWS_AHEAD: usize = 2;
 /// Of how many neighbours of a row, and how many neighbours ahead in it.
 #[cfg(target_arch = "x86_64")]
 pub(super) const LISTS_AHEAD: usize = 8;
@@ -167,9 +169,19 @@ pub(super) const COLLECTED: usize = 4096;
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn fetch(first: *const u32) {
-    for line in 0..4 {
-        // SAFETY: a prefetch does not fault.
-        unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(first.wrapping_add(16 * line).cast()) };
+    (0..4).for_each(|line| ahead::fetch(first.wrapping_add(16 * line)));
+}
+
+/// Fetches where the lists are that a row further on than `v` needs, and those of one before it.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn fetch_ahead(lists: &Lists, v: usize) {
+    let others = |row: &Row| &lists.list[row.middle as usize..row.end.min(row.middle + LISTS_AHEAD as u32) as usize];
+    if let Some(row) = lists.rows.get(v + 2 * ROWS_AHEAD) {
+        others(row).iter().for_each(|&u| ahead::fetch(lists.spans.as_ptr().wrapping_add(u as usize)));
+    }
+    if let Some(row) = lists.rows.get(v + ROWS_AHEAD) {
+        others(row).iter().for_each(|&u| fetch(lists.list.as_ptr().wrapping_add(ends(lists.spans[u as usize]).start)));
     }
 }
 

@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::filter_avx2::Filter;
-use super::ranked::{BLOCK, COLLECTED, LISTS_AHEAD, Lists, ROWS_AHEAD, Row, Scratch, common_hubs, ends, fetch};
+use super::ranked::{BLOCK, COLLECTED, LISTS_AHEAD, Lists, Scratch, common_hubs, ends, fetch, fetch_ahead};
 use crate::compress::{collect, lanes};
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -55,16 +55,7 @@ pub(super) unsafe fn count_rows(lists: &Lists, rows: Range<usize>, scratch: &mut
     let mut sums = _mm256_setzero_si256();
     let mut count = 0u64;
     for v in rows {
-        let others = |row: &Row| row.middle as usize..row.end.min(row.middle + LISTS_AHEAD as u32) as usize;
-        if let Some(row) = lists.rows.get(v + 2 * ROWS_AHEAD) {
-            // SAFETY: elements of rows are in bounds; a prefetch does not fault.
-            others(row)
-                .for_each(|i| unsafe { _mm_prefetch::<_MM_HINT_T0>(lists.spans.as_ptr().wrapping_add(*list.add(i) as usize).cast()) });
-        }
-        if let Some(row) = lists.rows.get(v + ROWS_AHEAD) {
-            // SAFETY: elements of rows are in bounds, and all have spans.
-            others(row).for_each(|i| fetch(list.wrapping_add(ends(unsafe { *lists.spans.get_unchecked(*list.add(i) as usize) }).start)));
-        }
+        fetch_ahead(lists, v);
         let row = lists.rows[v];
         if row.end - row.start < 2 {
             continue;

@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code)]
 
-use super::ranked::{BLOCK, COLLECTED, LISTS_AHEAD, Lists, ROWS_AHEAD, Row, Scratch, ends, fetch, row_blocks, row_word};
+use super::ranked::{BLOCK, COLLECTED, LISTS_AHEAD, Lists, Scratch, ends, fetch, fetch_ahead, row_blocks, row_word};
 use std::arch::x86_64::*;
 use std::ops::Range;
 
@@ -62,16 +62,7 @@ pub(super) unsafe fn count_rows(lists: &Lists, rows: Range<usize>, scratch: &mut
     let mut sums = _mm512_setzero_si512();
     let mut count = 0u64;
     for v in rows {
-        let others = |row: &Row| row.middle as usize..row.end.min(row.middle + LISTS_AHEAD as u32) as usize;
-        if let Some(row) = lists.rows.get(v + 2 * ROWS_AHEAD) {
-            // SAFETY: elements of rows are in bounds; a prefetch does not fault.
-            others(row)
-                .for_each(|i| unsafe { _mm_prefetch::<_MM_HINT_T0>(lists.spans.as_ptr().wrapping_add(*list.add(i) as usize).cast()) });
-        }
-        if let Some(row) = lists.rows.get(v + ROWS_AHEAD) {
-            // SAFETY: elements of rows are in bounds, and all have spans.
-            others(row).for_each(|i| fetch(list.wrapping_add(ends(unsafe { *lists.spans.get_unchecked(*list.add(i) as usize) }).start)));
-        }
+        fetch_ahead(lists, v);
         let row = lists.rows[v];
         let (start, middle, end) = (row.start as usize, row.middle as usize, row.end as usize);
         if end - start < 2 {
