@@ -1,8 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod backend;
-#[cfg(target_arch = "x86_64")]
-mod compress;
 mod cpu;
 mod fresh;
 pub mod fused;

@@ -2,6 +2,8 @@
 
 pub mod bfs;
 pub mod cc;
+#[cfg(target_arch = "x86_64")]
+mod compress;
 mod lists;
 pub mod msbfs;
 pub mod pagerank;

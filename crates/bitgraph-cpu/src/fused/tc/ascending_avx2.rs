@@ -6,7 +6,7 @@
 
 use super::ascending::{PASSED, Scratch, ends, fetch_ahead, portable};
 use super::filter_avx2::Filter;
-use crate::compress::{collect, lanes};
+use crate::fused::compress::{collect, lanes};
 use std::arch::x86_64::*;
 use std::ops::Range;
 

@@ -6,7 +6,7 @@
 
 use super::filter_avx2::Filter;
 use super::ranked::{BLOCK, COLLECTED, LISTS_AHEAD, Lists, Scratch, common_hubs, ends, fetch, fetch_ahead};
-use crate::compress::{collect, lanes};
+use crate::fused::compress::{collect, lanes};
 use std::arch::x86_64::*;
 use std::ops::Range;
 

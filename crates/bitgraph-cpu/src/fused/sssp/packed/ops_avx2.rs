@@ -5,7 +5,7 @@
 
 use super::ops::{ID, Ops, Sink, relax};
 use super::rows::HEAD;
-use crate::compress::{collect, lanes};
+use crate::fused::compress::{collect, lanes};
 use std::arch::x86_64::*;
 
 /// Eight lanes.
@@ -77,7 +77,7 @@ unsafe fn relax_lanes(x: __m256i, near: __m256i, base: u32, sink: &mut impl Sink
 
 /// The smallest of `best` and the distances over the entries `x` from vertices at `from` that are below `now`.
 #[inline(always)]
-unsafe fn least(x: __m256i, from: __m256i, now: u32, best: u32) -> u32 {
+unsafe fn smallest(x: __m256i, from: __m256i, now: u32, best: u32) -> u32 {
     // SAFETY: the contract.
     unsafe {
         // Lanes without a settled vertex give the largest value.
@@ -131,7 +131,7 @@ impl Ops for Avx2 {
         unsafe {
             let x = _mm256_loadu_si256(head.cast());
             let from = _mm256_i32gather_epi32::<4>(dist.cast(), _mm256_and_si256(x, all(ID)));
-            least(x, from, now, best)
+            smallest(x, from, now, best)
         }
     }
     #[inline(always)]
@@ -146,7 +146,7 @@ impl Ops for Avx2 {
                 let x = _mm256_loadu_si256(run.as_ptr().add(at).cast());
                 let id = _mm256_and_si256(x, all(ID));
                 let from = _mm256_mask_i32gather_epi32::<4>(all(u32::MAX), dist.cast(), id, first(run.len() - at));
-                best = least(x, from, now, best);
+                best = smallest(x, from, now, best);
             }
             at += 8;
         }
