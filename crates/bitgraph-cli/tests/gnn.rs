@@ -227,7 +227,9 @@ fn an_interrupt_saves_after_the_step() {
 #[test]
 fn memory_is_predicted_and_refused() {
     let run = bitgraph(&format!("gnn train {SMALL} --explain"));
-    for words in ["layers.0.weight (96 x 16)", "adjacency with loops", "memory of the optimiser", "in all"] {
+    for words in
+        ["layers.0.weight (96 x 16)", "adjacency with loops", "memory of the optimiser", "in all", "trained operation by operation"]
+    {
         assert!(run.err.contains(words), "{} lacks {words}", run.err);
     }
     for (line, words) in [

@@ -3,7 +3,7 @@
 //! Invariant: how many runs are on their way at once changes no number but their times.
 
 use crate::train::{check, is_better, train_whole};
-use crate::{Abreast, Epoch, Error, Float, Model, NodeTask, Parameters, Run, State, Taught, Training, refused};
+use crate::{Abreast, Course, Epoch, Error, Float, Model, NodeTask, Parameters, Run, State, Taught, Training, refused};
 use bitgraph_tensor::TensorBackend;
 use bitgraph_tensor::ops::Whole;
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,8 @@ pub struct Runs<'a, B: TensorBackend, T: Float> {
     abreast: Abreast,
     /// Epochs that were run and not told of, with their seeds.
     told_later: VecDeque<(u64, Epoch)>,
+    /// How the epochs of the last run were done.
+    course: Option<Course>,
 }
 
 impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
@@ -92,7 +94,7 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     pub fn new(model: &'a Model<B, T>, task: &'a NodeTask<B, T>, training: &'a Training, seeds: Vec<u64>) -> Self {
         let (outcomes, running, told_later) = (Vec::new(), VecDeque::new(), VecDeque::new());
         let abreast = Abreast::new(1);
-        Self { model, task, training, seeds, teach: None, outcomes, best: None, running, abreast, told_later }
+        Self { model, task, training, seeds, teach: None, outcomes, best: None, running, abreast, told_later, course: None }
     }
     /// The same with so many runs at once, which share the caller's threads; each has memory of its own.
     #[must_use]
@@ -175,13 +177,19 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
         let Some(&first) = seeds.first() else { return Ok(()) };
         let (model, task, training) = (self.model, self.task, self.training);
         check(model, task, training).map_err(refused::<B>)?;
-        if self.teach.is_none() && open == 0 {
+        if self.teach.is_some() {
+            self.course = Some(Course::Operations("a teacher is asked in every step".into()));
+        } else if open == 0 {
             let start = Instant::now();
-            if let Whole::Done((trained, epochs)) = train_whole(model, task, training, first)? {
-                let (best, epochs_run, diverged) = (trained.best, trained.epochs, trained.diverged);
-                self.record((first, start.elapsed().as_secs_f64()), (&best, &trained.parameters), (epochs_run, diverged))?;
-                self.told_later = epochs.into_iter().map(|epoch| (first, epoch)).collect();
-                return Ok(());
+            match train_whole(model, task, training, first)? {
+                Whole::Done((trained, epochs)) => {
+                    let (best, epochs_run, diverged) = (trained.best, trained.epochs, trained.diverged);
+                    self.record((first, start.elapsed().as_secs_f64()), (&best, &trained.parameters), (epochs_run, diverged))?;
+                    self.told_later = epochs.into_iter().map(|epoch| (first, epoch)).collect();
+                    self.course = Some(Course::Whole);
+                    return Ok(());
+                }
+                Whole::Declined(reason) => self.course = Some(Course::Operations(reason)),
             }
         }
         let (teach, alone) = (&self.teach, self.abreast.width() == 1);
@@ -210,6 +218,10 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
             Ok::<_, B::Error>((run.seed(), epochs))
         })?;
         self.told_later.extend(told.into_iter().flat_map(|(seed, epochs)| epochs.into_iter().map(move |epoch| (seed, epoch))));
+        // A run that goes on from a state was not begun here.
+        let course = self.course.take().unwrap_or_else(|| Course::Operations("the run goes on from a state".into()));
+        let replayed = self.running.iter().any(|(run, _)| run.is_replayed());
+        self.course = Some(if replayed { course.replayed() } else { course });
         Ok(())
     }
     /// Takes up what the runs came to that are over, as far as those before them are.
@@ -244,6 +256,10 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     }
     fn is_new_best(&self, epoch: &Epoch) -> bool {
         self.best.as_ref().is_none_or(|(best, _)| is_better(self.training.selection, &epoch.scores, &best.scores))
+    }
+    /// How the epochs that were told of last were done; none before the first.
+    pub fn course(&self) -> Option<&Course> {
+        self.course.as_ref()
     }
     /// Runs that are over.
     pub fn outcomes(&self) -> &[Outcome] {

@@ -214,6 +214,10 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
         self.replays = if serve { Replays::Wanted } else { Replays::Off };
         self
     }
+    /// Whether epochs are written down and played again.
+    pub(crate) fn is_replayed(&self) -> bool {
+        matches!(self.replays, Replays::Written(_))
+    }
     /// The same run with a teacher's part in the loss, from the next epoch on.
     #[must_use]
     pub fn taught_by(mut self, taught: Taught<B, T>) -> Self {

@@ -270,7 +270,7 @@ pub trait DenseOps: Tensor {
     /// Out of memory, or a cancellation before the first epoch.
     fn epochs(&self, op: &EpochsOp<'_, Self>) -> Result<Whole<Epochs<Self>>, Self::Error> {
         let _ = op;
-        Ok(Whole::Declined("the backend trains operation by operation".into()))
+        Ok(Whole::Declined("the backend has no such operation".into()))
     }
     /// Prepares the drawing of batches of neighbours on the device, where the backend has that: the batches are those of [`NeighboursOp`], bit
     /// for bit. Declined with the reason where it has not, or where memory is short.

@@ -3,7 +3,9 @@
 use bitgraph_cpu::Cpu;
 use bitgraph_gnn::batch::{Batch, BatchSettings, Batches, Sampler, partition};
 use bitgraph_gnn::data::{self, Dataset, Normalise};
-use bitgraph_gnn::{Architecture, Checkpoint, Epoch, Float, Model, NodeTask, Run, Runs, Shape, State, Streamed, Taught, Training, train};
+use bitgraph_gnn::{
+    Architecture, Checkpoint, Course, Epoch, Float, Model, NodeTask, Run, Runs, Shape, State, Streamed, Taught, Training, train,
+};
 use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
 use bitgraph_tensor::Dense;
 use half::{bf16, f16};
@@ -299,6 +301,15 @@ fn runs_go_on_with_the_same_numbers() {
     while second.step().unwrap().is_some() {}
     assert_eq!(outcomes(&whole), outcomes(&second));
     assert_eq!(whole.best().unwrap(), second.best().unwrap());
+    // How they were done is told too: of the run that goes on, and of those that begin.
+    let resumed = |steps: usize| {
+        let mut runs = Runs::resume(&model, &task, &training, vec![5, 6], first.progress().unwrap()).unwrap();
+        (0..steps).for_each(|_| assert!(runs.step().unwrap().is_some()));
+        runs.course().map(ToString::to_string)
+    };
+    assert_eq!(resumed(0), None);
+    assert!(resumed(1).is_some_and(|course| course.contains("goes on from a state")));
+    assert_eq!(whole.course(), Some(&Course::Operations("it is trained on batches".into())));
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub struct TrainArgs {
     /// Draw losses and accuracies of every epoch
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// Print layers, parameters, and the bytes of every tensor, on standard error
+    /// Print layers, parameters, the bytes of every tensor, and how epochs were done, on standard error
     #[arg(long)]
     pub explain: bool,
     /// Check first that the same seed gives the same numbers twice

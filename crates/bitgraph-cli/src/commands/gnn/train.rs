@@ -189,6 +189,10 @@ impl<B: GnnBackend> Job<'_, B> {
             self.reporter.past_the_bar(&self.heading(model));
         }
         let mut epochs = self.epochs(model, &mut runs)?;
+        if let (true, Some(course)) = (self.args.explain, runs.course()) {
+            self.reporter.clear();
+            output::note(&format!("trained {course}\n"));
+        }
         // Those of runs side by side took turns.
         epochs.sort_by_key(|(seed, _)| self.description.seeds.iter().position(|s| s == seed));
         self.finish(model, task, &runs, &epochs)

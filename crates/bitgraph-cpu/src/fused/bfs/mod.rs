@@ -6,6 +6,8 @@
 //! their transpose.
 
 mod down;
+#[cfg(target_arch = "x86_64")]
+mod down_avx512;
 mod marks;
 mod parents;
 mod rounds;

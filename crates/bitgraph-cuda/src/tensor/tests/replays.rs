@@ -2,7 +2,8 @@
 
 use crate::Cuda;
 use bitgraph_gnn::{
-    Architecture, Epoch, Features, Float, Method, Model, NodeTask, Nodes, Optimiser, Run, Schedule, Selection, Training, train,
+    Architecture, Course, Epoch, Features, Float, Method, Model, NodeTask, Nodes, Optimiser, Run, Runs, Schedule, Selection, Training,
+    train,
 };
 use half::bf16;
 
@@ -98,4 +99,14 @@ fn replays_stop_where_operations_do() {
     }
     let plain = run.finish().map(|run| (run.epochs, run.diverged));
     assert_eq!(replayed.map_err(|e| e.to_string()), plain.map_err(|e| e.to_string()));
+}
+
+#[test]
+fn reports_say_how_epochs_were_done() {
+    let Some(cuda) = own_device() else { return };
+    let (model, task, training) = (model::<f32>(Architecture::Sage), task::<f32>(&cuda), training(30));
+    let mut runs = Runs::new(&model, &task, &training, vec![3]);
+    while runs.step().unwrap().is_some() {}
+    let course = runs.course().unwrap();
+    assert!(matches!(course, Course::Replayed(reason) if reason.contains("neither graph convolutions")), "{course}");
 }
