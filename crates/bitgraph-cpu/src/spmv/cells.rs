@@ -43,6 +43,7 @@ pub(super) fn strip(entries: usize, rows: usize, columns: usize) -> (usize, bool
     let long = saved * caches::line_cost(columns * size_of::<f32>()) > LONG_SUM;
     (if long { LONGER * short } else { short }, long)
 }
+
 /// Columns of the narrowest window, as a power of two: half of such a cache in `f32`.
 const NARROW: u32 = 12;
 /// Columns of the widest window, as a power of two: 16-bit distances.
