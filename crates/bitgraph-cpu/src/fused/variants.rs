@@ -296,7 +296,7 @@ fn shortest(what: &str, g: &Csr, most: u32, threads: usize, variant: sssp::SsspV
 
 #[test]
 fn shortest_paths() {
-    use sssp::SsspVariant::{Buckets, Packed, PackedRows};
+    use sssp::SsspVariant::{Buckets, Packed, PackedAtWill, PackedRows};
     let mut random = Random(6);
     let edges = random.pairs(40_000, 4000, 0);
     let dense = undirected(4000, edges.iter().copied());
@@ -309,13 +309,15 @@ fn shortest_paths() {
     shortest("alike degrees", &dense, 255, 1, Packed, &[&ways[..], &["sssp: packed by one"]].concat());
     shortest("alike degrees", &dense, 255, 3, Packed, &[&ways[..], &["sssp: packed by several"]].concat());
     shortest("alike degrees", &dense, 255, 2, Packed, &[&ways[..], &["sssp: packed by two"]].concat());
+    let sparse = undirected(4000, random.pairs(12_000, 4000, 0));
+    shortest("few arcs", &sparse, 255, 3, PackedAtWill, &["sssp: by several at will"]);
     let n = 90u32;
     let grid = (0..n * n).flat_map(|v| [(v, if v % n + 1 < n { v + 1 } else { v }), (v, if v + n < n * n { v + n } else { v })]);
     let grid = undirected((n * n) as usize, grid.filter(|(a, b)| a != b));
     shortest("a grid", &grid, 200, 1, PackedRows, &["sssp: rows of 4"]);
-    shortest("a grid", &grid, 200, 3, PackedRows, &["sssp: rows of 4", "sssp: packed by several"]);
+    shortest("a grid", &grid, 200, 3, PackedRows, &["sssp: rows of 4", "sssp: by several at will"]);
     let eight =
         (0..n * n).flat_map(|v| [(v, (v + 1) % (n * n)), (v, (v + n) % (n * n)), (v, (v + 7 * n) % (n * n)), (v, (v + 3) % (n * n))]);
-    shortest("a torus", &undirected((n * n) as usize, eight), 200, 3, PackedRows, &["sssp: rows of 8", "sssp: packed by several"]);
-    shortest("heavy weights", &dense, 1000, 2, Buckets, &["sssp: a shared window"]);
+    shortest("a torus", &undirected((n * n) as usize, eight), 200, 3, PackedRows, &["sssp: rows of 8", "sssp: by several at will"]);
+    shortest("heavy weights", &dense, 1000, 2, Buckets, &["sssp: by several at will"]);
 }

@@ -11,9 +11,11 @@
 
 mod crew;
 mod phases;
+mod rests;
 
 pub(crate) use crew::{Crew, Leader, Turn, parts_of};
 pub(crate) use phases::Team;
+pub(crate) use rests::Rests;
 
 use phases::{Dismiss, Shared};
 use std::sync::{Arc, Mutex, PoisonError};

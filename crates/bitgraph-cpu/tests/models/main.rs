@@ -12,6 +12,7 @@ mod forest;
 mod meeting;
 mod packed;
 mod pair;
+mod rests;
 mod team;
 
 /// What the files find as `crate::sync`.

@@ -1,8 +1,8 @@
 //! The buckets of one member of a parallel search: a ring of lists for what lies near, and one list for the rest.
 //!
 //! # Invariants
-//! Every key is at least `base`. The ring holds the keys below `base + RING`, each in the list of its remainder; a bit of `occupied` is set
-//! for every list that is not empty, and for some that are.
+//! The ring holds the keys below `base + RING`, each in the list of its remainder; a bit of `occupied` is set for every list that is not empty, and for
+//! some that are. A key below `base` becomes the base: what lies a ring or more behind it then is taken for nearer than it is, and nothing for farther.
 //!
 //! # Memory
 //! `size_of::<(D, u32)>()` bytes per queued entry, at most twice that for growth.
@@ -35,8 +35,7 @@ impl<D: Copy> Bins<D> {
     /// Queues a vertex under a key.
     #[inline(always)]
     pub fn push(&mut self, key: u64, distance: D, vertex: u32) {
-        debug_assert!(key >= self.base, "a key below the window");
-        if key - self.base < RING {
+        if key.wrapping_sub(self.base) < RING {
             let slot = (key % RING) as usize;
             self.ring[slot].push((distance, vertex));
             self.occupied[slot / 64] |= 1 << (slot % 64);
@@ -46,6 +45,10 @@ impl<D: Copy> Bins<D> {
     }
     #[cold]
     fn push_far(&mut self, key: u64, distance: D, vertex: u32) {
+        if key < self.base {
+            self.base = key;
+            return self.push(key, distance, vertex);
+        }
         self.far.push((key, distance, vertex));
         self.far_first = self.far_first.min(key);
     }
@@ -78,7 +81,7 @@ impl<D: Copy> Bins<D> {
     }
     /// Exchanges the list of a key of the ring for an empty one.
     pub fn swap(&mut self, key: u64, list: &mut Vec<(D, u32)>) {
-        debug_assert!(key - self.base < RING && list.is_empty());
+        debug_assert!(list.is_empty());
         std::mem::swap(&mut self.ring[(key % RING) as usize], list);
     }
     /// Goes on to keys from `base` on; there are none below.

@@ -9,14 +9,17 @@
 //! * real: floats, distances in `f32` (weights of at most 32 bits) or `f64`, each the smallest left-to-right sum over all paths.
 //!
 //! One thread searches packed rows with buckets and cursors of its own (`packed::horizon`, `packed::fixed`), and two do where rows are long or levels
-//! of a mesh wide, each for its part of the vertices (`packed::pair`); more search any rows in rounds (`rounds`), as one does where rows are not
-//! packed.
+//! of a mesh wide, each for its part of the vertices (`packed::pair`). More search in rounds (`rounds`) where vertices have many arcs, most of which
+//! are then never looked at, and otherwise without waiting for each other (`free`); so do two or more where rows are not packed, and one searches in
+//! rounds of its own.
 //!
 //! Float weights that are whole numbers 1..=255, small enough that every sum is exact, take the packed form as well.
 //! Invariant: distances do not depend on the form, the instruction set or the number of threads.
 
+mod arcs;
 mod bins;
 mod distance;
+mod free;
 mod general;
 mod packed;
 mod parents;
@@ -50,6 +53,8 @@ pub enum SsspVariant {
     Buckets,
     /// Exact buckets over rows sorted by weight, for whole weights 1..=255.
     Packed,
+    /// The same, where several threads do not wait for each other.
+    PackedAtWill,
     /// The same where no row is longer than a vector: rows of a fixed length, unsorted.
     PackedRows,
 }
@@ -96,6 +101,7 @@ impl SsspLayout {
             None => SsspVariant::StepsMaxDegree,
             Some(_) if !WeightStats::of(out, weights).is_ok_and(|w| packed::Packed::suits(out, &w)) => SsspVariant::Buckets,
             Some(_) if fixed() => SsspVariant::PackedRows,
+            Some(_) if out.nnz() < select::FREE_DEGREE as usize * out.nrows() => SsspVariant::PackedAtWill,
             Some(_) => SsspVariant::Packed,
         };
         Self::build_as(out, incoming, weights, false, variant)
@@ -128,13 +134,13 @@ impl SsspLayout {
         }
         let summary = WeightStats::of(out, weights)?;
         let steps = matches!(variant, SsspVariant::Steps | SsspVariant::StepsMaxDegree);
-        let packs = matches!(variant, SsspVariant::Packed | SsspVariant::PackedRows);
+        let packs = matches!(variant, SsspVariant::Packed | SsspVariant::PackedAtWill | SsspVariant::PackedRows);
         let form = if steps && weights.is_none() && bfs::supports(out) {
             let options = bfs::select::options(out, variant == SsspVariant::StepsMaxDegree);
             Form::Steps(BfsLayout::build_with(out, incoming.map_or(out, |(t, _)| t), options))
         } else if packs && packed::Packed::suits(out, &summary) {
-            let fixed = variant == SsspVariant::PackedRows;
-            Form::Packed(Box::new(packed::Packed::build(out, weights, incoming, &summary, fixed)))
+            let (fixed, free) = (variant == SsspVariant::PackedRows, variant == SsspVariant::PackedAtWill);
+            Form::Packed(Box::new(packed::Packed::build(out, weights, incoming, &summary, fixed, free)))
         } else {
             match distance::native_type(summary.dtype, wide_sums, summary.bound) {
                 DType::U32 => Form::U32(General::build(out, weights, &summary)),
@@ -171,6 +177,7 @@ impl SsspLayout {
             Form::Steps(b) if b.knows_max_degree() => SsspVariant::StepsMaxDegree,
             Form::Steps(_) => SsspVariant::Steps,
             Form::Packed(p) if p.is_fixed() => SsspVariant::PackedRows,
+            Form::Packed(p) if p.is_free() => SsspVariant::PackedAtWill,
             Form::Packed(_) => SsspVariant::Packed,
             _ => SsspVariant::Buckets,
         }
@@ -292,7 +299,7 @@ impl<D: Native> General<D> {
         let delta = (summary.mean / degree).max(if D::DTYPE.is_float() { f64::MIN_POSITIVE } else { 1.0 });
         // All weights zero or tiny: any width will do.
         let delta = if delta.is_normal() && delta > 1e-300 { delta } else { 1.0 };
-        Self { out: out.clone(), weights, near: ahead::near(out), delta, scratch: Pool::default() }
+        Self { out: out.clone(), weights, near: ahead::near(out), delta, scratch: Pool::default(), members: Pool::default() }
     }
     fn bytes(&self, summary: &WeightStats) -> u64 {
         self.weights.as_ref().map_or(0, |w| if summary.dtype == D::DTYPE { 0 } else { (w.len() * size_of::<D>()) as u64 })

@@ -13,106 +13,29 @@
 //! [`Rules::next`] from the leader's [`State`] and the sums of the posts, alike by all members. Distances do not depend on who found them.
 #![allow(unsafe_code)]
 
+use super::arcs::{Arcs, Found, Out, Settled, Task};
 use super::bins::Bins;
 use super::distance::Native;
 use super::state::{Rules, State, Step, Sums};
 use crate::team::{self, Crew, Leader, Team, Turn};
 use crate::trace;
-use bitgraph_backend::{Control, Error, Result};
+use bitgraph_backend::{Error, Result};
 use bitgraph_semiring::Scalar;
-use std::ops::Range;
 
-/// Arcs that are taken together, about, from what a member posted, and entries at most: where rows are long a few of them are a member's share of
-/// a window, and one with hubs among them would keep the others waiting.
-const PIECE_ARCS: u64 = 128;
-const PIECE: u64 = 32;
-/// Arcs that a member relaxes of what it finds for the window at hand itself, as long as rows are pushed wholly: what is left then is posted for
-/// all to go on with. Where there are hubs, the neighbours of the first lead to most arcs of the graph, and would all be one member's: on 16 cores
-/// Kronecker graphs of scale 16, 18 and 20 took 9, 61 and 463 ms that way at best, and 4, 15 and 73 ms with this.
-const GREEDY: usize = if cfg!(test) { 1 << 6 } else { 1 << 13 };
-/// Entries that it takes together of these.
-const BATCH: usize = 64;
+/// Entries that are taken together of what a member posted: where rows are long a few of them are a member's share of a window, and one with hubs among
+/// them would keep the others waiting.
+const PIECE: usize = 32;
 /// Fewer entries than this are worked off by the leader alone, if no other has any.
 const ALONE: u64 = 64;
 /// Rows are pushed wholly, nearest first, until they hold this part of the arcs, before the first pull.
 const WHOLE_PART: u64 = 64;
-
-/// What members push and pull over.
-pub(super) trait Arcs: Sync {
-    /// What distances are.
-    type D: Native;
-    /// Whether arcs may be left for later, to be pushed when they are due or pulled.
-    const LAZY: bool;
-    /// The number of vertices.
-    fn nodes(&self) -> usize;
-    /// The bucket of a distance.
-    fn key(&self, distance: Self::D) -> u64;
-    /// Relaxes the arcs of the entries that are valid, those at least whose ends lie below the bucket `horizon`.
-    fn expand(&self, entries: &[(Self::D, u32)], horizon: u64, out: &mut Out<'_, Self::D>);
-    /// Relaxes the arcs of settled rows that end below `horizon` and were left.
-    fn due(&self, _horizon: u64, _out: &mut Out<'_, Self::D>) {}
-    /// Pushes settled rows wholly until they hold so many arcs; the distance of the first that is not.
-    fn whole(&self, _arcs: u64, _out: &mut Out<'_, Self::D>) -> u64 {
-        u64::MAX
-    }
-    /// Lists the vertices of the range that can be reached and are not below `now`, or keeps those in the list; the sum of their 2^class, about.
-    fn open(&self, _range: Range<usize>, _now: u64, _list: &mut Vec<u32>, _listed: bool, _out: &Out<'_, Self::D>) -> u64 {
-        0
-    }
-    /// Lowers the listed distances to what settled vertices, of distances from `nearest` to below `now`, bring below `horizon`.
-    fn pull(&self, _list: &[u32], _now: u64, _horizon: u64, _nearest: u64, _out: &mut Out<'_, Self::D>) {}
-    /// The arcs in all.
-    fn arcs(&self) -> u64;
-    /// How far a horizon lies ahead, in buckets.
-    fn step(&self) -> u64 {
-        u64::MAX
-    }
-}
-
-/// Where a member puts what it finds.
-pub(super) struct Out<'a, D: Native> {
-    pub dist: &'a [D::Cell],
-    pub bins: &'a mut Bins<D>,
-    pub settled: &'a mut Settled<D>,
-    /// Whether settled rows are kept, for what they have left.
-    pub keeps: bool,
-    /// No other member lowers distances.
-    pub alone: bool,
-    /// Arcs relaxed, where rows are pushed wholly.
-    pub arcs: usize,
-}
-
-impl<D: Native> Out<'_, D> {
-    /// The distance of a vertex.
-    #[inline(always)]
-    pub fn known(&self, vertex: u32) -> D {
-        D::load(&self.dist[vertex as usize])
-    }
-    /// Lowers the distance of a vertex, and queues it under the key if this did.
-    #[inline(always)]
-    pub fn relax(&mut self, vertex: u32, distance: D, key: impl FnOnce() -> u64) {
-        if D::lower(&self.dist[vertex as usize], distance, self.alone) {
-            self.bins.push(key(), distance, vertex);
-        }
-    }
-}
-
-/// Rows that a member settled and has not pushed wholly.
-#[derive(Debug)]
-pub(super) struct Settled<D> {
-    /// Vertices with the distances at which they were settled, and how many of their arcs were relaxed.
-    pub rows: Vec<(u32, D, u32)>,
-    /// The bucket that the next arc of each leads to; the largest if there is none.
-    pub keys: Vec<u32>,
-    /// The arcs of all rows settled, about.
-    pub size: u64,
-}
 
 /// What a member keeps from run to run.
 #[derive(Debug)]
 pub(super) struct Own<D> {
     bins: Bins<D>,
     settled: Settled<D>,
+    found: Found<D>,
     lists: [Vec<(D, u32)>; 2],
     /// Which of them was filled last.
     filled: usize,
@@ -124,14 +47,20 @@ pub(super) struct Own<D> {
 
 impl<D: Native> Own<D> {
     fn new() -> Self {
-        let settled = Settled { rows: Vec::new(), keys: Vec::new(), size: 0 };
-        Self { bins: Bins::new(), settled, lists: [Vec::new(), Vec::new()], filled: 0, run: 0, batch: Vec::new(), open: Vec::new() }
+        Self {
+            bins: Bins::new(),
+            settled: Settled::new(),
+            found: Found::new(),
+            lists: [Vec::new(), Vec::new()],
+            filled: 0,
+            run: 0,
+            batch: Vec::new(),
+            open: Vec::new(),
+        }
     }
     fn clear(&mut self) {
         self.bins.clear();
-        self.settled.rows.clear();
-        self.settled.keys.clear();
-        self.settled.size = 0;
+        self.settled.clear();
         self.lists.iter_mut().for_each(Vec::clear);
         self.open.clear();
         self.filled = 0;
@@ -151,7 +80,6 @@ struct Post<D> {
     opens: u32,
     pending: bool,
     found: bool,
-    again: bool,
 }
 
 impl<D> Post<D> {
@@ -165,14 +93,6 @@ impl<D> Post<D> {
 
 // SAFETY: the lists are read in turns (see `Crew`), and outlive the crew.
 unsafe impl<D> Send for Post<D> {}
-
-/// What to search, and from where.
-pub(super) struct Task<'a, G: Arcs> {
-    pub graph: &'a G,
-    pub source: u32,
-    pub target: Option<u32>,
-    pub control: &'a Control,
-}
 
 /// Fills `dist`, which holds the largest value everywhere, on a team. With a target, distances above the target's are upper bounds.
 ///
@@ -222,7 +142,6 @@ impl<G: Arcs> Run<'_, G> {
             }
             sums.pending |= post.pending;
             sums.found |= post.found;
-            sums.again |= post.again;
         }
         self.rules.next(state, &sums, members as u64)
     }
@@ -245,7 +164,7 @@ impl<G: Arcs> Run<'_, G> {
             team.tend();
             if let Some(target) = self.task.target {
                 let distance = G::D::load(&self.dist[target as usize]);
-                let ended = state.step == Step::Window && !posts.iter().any(|post| post.again);
+                let ended = state.step == Step::Window;
                 posts[0].found = ended && distance != G::D::largest() && self.task.graph.key(distance) < state.end;
             }
             state = self.after(state, &posts, members);
@@ -271,11 +190,9 @@ impl<G: Arcs> Run<'_, G> {
         let nodes = graph.nodes();
         let share = nodes.div_ceil(members);
         let (mut open_size, mut pending, mut nearest) = (0, false, u64::MAX);
-        let Own { bins, settled, lists, filled, batch, open, .. } = &mut *own;
+        let Own { bins, settled, found, lists, filled, batch, open, .. } = &mut *own;
         let keeps = G::LAZY && !state.pulling && state.horizon != u64::MAX;
-        let mut out = Out { dist: self.dist, bins, settled, keeps, alone: members == 1, arcs: 0 };
-        // What of the batch is left for the next round.
-        let mut left = 0;
+        let mut out = Out { dist: self.dist, bins, settled, found, keeps, alone: members == 1 };
         let mut takes = None;
         match state.step {
             Step::Window => {
@@ -284,26 +201,16 @@ impl<G: Arcs> Run<'_, G> {
                     trace::enter("sssp: a shared window");
                 }
                 let lengths = || posts.iter().map(|post| post.len as usize);
-                let mean = (graph.arcs() / nodes as u64).max(1);
-                // Of packed rows those up to the horizon alone are looked at.
-                let piece = if G::LAZY { PIECE } else { (PIECE_ARCS / mean).clamp(1, PIECE) } as usize;
-                turn.share(lengths().sum(), piece, |range| {
+                turn.share(lengths().sum(), PIECE, |range| {
                     team::parts_of(lengths(), range, |owner, range| {
                         // SAFETY: posts of the round before.
                         graph.expand(&unsafe { posts[owner].list() }[range], state.horizon, &mut out);
                     });
                 });
                 // What has fallen into the window meanwhile.
-                out.arcs = 0;
-                'window: while let Some(key) = out.bins.first().filter(|&key| key < state.end) {
+                while let Some(key) = out.bins.first().filter(|&key| key < state.end) {
                     out.bins.swap(key, batch);
-                    for (k, entries) in batch.chunks(BATCH).enumerate() {
-                        if out.arcs > GREEDY && self.members > 1 {
-                            left = batch.len() - k * BATCH;
-                            break 'window;
-                        }
-                        graph.expand(entries, state.horizon, &mut out);
-                    }
+                    graph.expand(batch, state.horizon, &mut out);
                     batch.clear();
                 }
                 if !(G::LAZY && state.end == state.horizon) {
@@ -344,8 +251,6 @@ impl<G: Arcs> Run<'_, G> {
         if let Some(end) = takes {
             *filled ^= 1;
             lists[*filled].clear();
-            lists[*filled].extend(batch.drain(batch.len() - left..));
-            batch.clear();
             if G::LAZY {
                 out.bins.advance(state.end);
             }
@@ -354,7 +259,7 @@ impl<G: Arcs> Run<'_, G> {
             *filled ^= 1;
             lists[*filled].clear();
         }
-        Post { pending, open_size, again: left > 0, nearest: u32::try_from(nearest).unwrap_or(u32::MAX), ..post(own) }
+        Post { pending, open_size, nearest: u32::try_from(nearest).unwrap_or(u32::MAX), ..post(own) }
     }
 }
 
@@ -372,6 +277,5 @@ fn post<D: Native>(own: &mut Own<D>) -> Post<D> {
         opens: open.len() as u32,
         pending: false,
         found: false,
-        again: false,
     }
 }

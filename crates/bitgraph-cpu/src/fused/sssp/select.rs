@@ -13,7 +13,7 @@ use bitgraph_sparse::Stored;
 
 impl SsspVariant {
     /// Every variant.
-    pub const ALL: [Self; 5] = [Self::Steps, Self::StepsMaxDegree, Self::Buckets, Self::Packed, Self::PackedRows];
+    pub const ALL: [Self; 6] = [Self::Steps, Self::StepsMaxDegree, Self::Buckets, Self::Packed, Self::PackedAtWill, Self::PackedRows];
     /// The name in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -22,6 +22,7 @@ impl SsspVariant {
             Self::StepsMaxDegree => "bfs-max-degree",
             Self::Buckets => "buckets",
             Self::Packed => "packed",
+            Self::PackedAtWill => "packed-at-will",
             Self::PackedRows => "packed-rows",
         }
     }
@@ -31,10 +32,18 @@ impl SsspVariant {
 /// 1.0 to 3 times as long as buckets over CSR, between peers (2.4) 1.0 to 1.1 times, and 0.25 to 1.2 times on three directed graphs above 9.
 const PACKED_DEGREE: f64 = 4.0;
 
-/// Threads from which on a crew searches graphs of few entries or a long way across, whose windows hold little: with four, such of 65 thousand to a
-/// million vertices took 1.0 to 1.8 times as long as with one, and with sixteen .4 to .9 times; others .6 to .8 times with four.
+/// Arcs a vertex below which several threads search packed rows at will, and where degrees are alike: with sixteen, graphs of 3 to 6 took .3 to .8 of the
+/// time of rounds, one of 10 with hubs 1.3 times, and others of 10 to 15 .6 to 1.05 times. Stencils of 26 took .6, whatever their degree.
+pub(super) const FREE_DEGREE: f64 = 8.0;
+const FREE_DEGREE_ALIKE: f64 = 12.0;
+const ALIKE: f64 = 2.0;
+/// Threads from which on several search graphs of few entries or a long way across in rounds, whose windows hold little: with four, such of 65 thousand
+/// to a million vertices took 1.0 to 1.8 times as long as with one, and with sixteen .4 to .9 times; others .6 to .8 times with four.
 const NARROW_CREW: usize = 8;
 const NARROW_ENTRIES: usize = 1 << 21;
+/// The same at will over rows of a fixed length where few levels lead across: with four, graphs of 33 and 262 thousand vertices took 1.3 and 1.05
+/// times as long as with one, with six .85 and .75 times. Others took .4 to 1.0 times with four.
+const FIXED_CREW: usize = 6;
 /// Arcs of a level, by the planner's estimate, below which graphs a long way across are searched by one thread: on 16 cores four of 400 to 2300 arcs
 /// took 1.0 to 2.2 times as long with eight to sixteen, three of 3600 to 4600 took 0.5 to 0.7 times.
 const NARROW_LEVEL: f64 = 2800.0;
@@ -42,13 +51,30 @@ const NARROW_LEVEL: f64 = 2800.0;
 /// of 4 to 8 thousand 0.95 to 1.0 times.
 const PAIR_LEVEL: f64 = 16_384.0;
 
+/// Whether several threads search packed rows at will.
+fn free(s: &Stats) -> bool {
+    let most = if s.skew < ALIKE { FREE_DEGREE_ALIKE } else { FREE_DEGREE };
+    s.spreads_slowly || s.mean_degree < most
+}
+
 /// The threads that packed arcs are searched by: a crew, two that own the vertices in turns, or one.
 fn threads(s: &Stats) -> usize {
     let allowed = crate::threads::allowed();
     let narrow = s.spreads_slowly || s.entries < NARROW_ENTRIES;
+    let crew = match () {
+        () if s.max_degree as usize <= HEAD => {
+            if s.spreads_slowly {
+                CREW
+            } else {
+                FIXED_CREW
+            }
+        }
+        () if free(s) || !narrow => CREW,
+        () => NARROW_CREW,
+    };
     match () {
         () if s.spreads_slowly && s.entries as f64 / s.levels < NARROW_LEVEL => 1,
-        () if allowed >= if narrow { NARROW_CREW } else { CREW } => usize::MAX,
+        () if allowed >= crew => usize::MAX,
         // They meet at every distance.
         () if s.spreads_slowly && s.entries as f64 / s.levels < PAIR_LEVEL => 1,
         () => 2,
@@ -81,7 +107,7 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
                 let run = empty * (2.0 * entries * gather(far) + 9.0 * nodes);
                 Some(Cost { build: 10.0 * entries + 8.0 * nodes, run, why: "packed arcs" })
             }),
-            false => in_orders(graph, SsspVariant::Packed.name(), |_, far| {
+            false => in_orders(graph, if free(s) { SsspVariant::PackedAtWill } else { SsspVariant::Packed }.name(), |_, far| {
                 let run = empty * (entries + 38.0 * nodes) * if far { 1.3 } else { 1.0 };
                 Some(Cost { build: 13.0 * entries + 12.0 * nodes, run, why: "sorted, packed arcs" })
             }),

@@ -78,15 +78,13 @@ pub(super) struct Sums {
     pub open_size: u64,
     pub nearest: u64,
     pub found: bool,
-    /// Whether entries of the window at hand are left, among those posted.
-    pub again: bool,
 }
 
 impl Sums {
     /// Of no member.
     pub(super) fn new() -> Self {
         let (first, nearest) = (u64::MAX, u64::MAX);
-        Self { posted: 0, others: false, first, pending: false, size: 0, open: 0, open_size: 0, nearest, found: false, again: false }
+        Self { posted: 0, others: false, first, pending: false, size: 0, open: 0, open_size: 0, nearest, found: false }
     }
 }
 
@@ -123,9 +121,7 @@ impl Rules {
     }
     /// Where the window after the one at hand ends: the members take what lies before it when that is empty.
     pub(super) fn following(&self, state: &State) -> u64 {
-        // A window that is worked off again with the next reaches no further than a ring does.
-        let most = if self.lazy { u64::MAX } else { state.now.saturating_add(2 * WIDEST) };
-        state.end.saturating_add(state.width).min(state.horizon).min(most)
+        state.end.saturating_add(state.width).min(state.horizon)
     }
     /// What comes after the round `state` of so many members.
     pub(super) fn next(&self, mut state: State, sums: &Sums, members: u64) -> State {
@@ -184,9 +180,7 @@ impl Rules {
     /// The window that was posted, or where the next begins.
     fn window(&self, mut state: State, sums: &Sums, members: u64) -> State {
         let end = self.following(&state);
-        if !sums.again {
-            state.now = state.end;
-        }
+        state.now = state.end;
         if sums.posted > 0 {
             state.end = end;
             if sums.posted < ENTRIES * members {

@@ -114,7 +114,7 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
                 let fits = WeightStats::of(csr, Some(values)).is_ok_and(|w| Packed::suits(csr, &w));
                 let short = (0..csr.nrows()).all(|v| csr.degree(v) <= HEAD);
                 let expected = match variant {
-                    SsspVariant::Packed | SsspVariant::PackedRows if !fits => SsspVariant::Buckets,
+                    SsspVariant::Packed | SsspVariant::PackedAtWill | SsspVariant::PackedRows if !fits => SsspVariant::Buckets,
                     SsspVariant::PackedRows if !short => SsspVariant::Packed,
                     variant => variant,
                 };

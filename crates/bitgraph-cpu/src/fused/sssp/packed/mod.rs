@@ -14,8 +14,10 @@ mod pair;
 mod rows;
 mod shared;
 
+use super::arcs::{self, Arcs};
+use super::free;
 use super::parents;
-use super::rounds::{self, Arcs, Own};
+use super::rounds::{self, Own};
 #[cfg(target_arch = "x86_64")]
 use crate::Isa;
 use crate::fused::tc::work::Pool;
@@ -40,6 +42,12 @@ use std::time::{Duration, Instant};
 /// Vertices and entries from which on a search is worth more than one thread.
 const SHARED_NODES: usize = 1 << 14;
 const SHARED_ENTRIES: usize = 1 << 18;
+/// The same for threads that do not wait for each other: of 16 cores a triangulation of 16 thousand vertices takes .4 of one's time, a mesh too,
+/// and the 3300 vertices of another graph 1.1.
+const FREE_NODES: usize = 1 << 13;
+const FREE_ENTRIES: usize = 1 << 16;
+/// log2 of how much wider their buckets are over rows of a fixed length than those of one thread, which works off one after the other.
+const WIDER: u32 = 3;
 /// Threads from which on a crew searches. Two, who lowered each other's distances, took 1.1 to 1.5 times as long as one thread on Kronecker,
 /// uniform and social graphs, grids and stencils; two that own the vertices in turns .7 to .8 times on those that are no grids.
 pub(super) const CREW: usize = if cfg!(test) { 3 } else { 4 };
@@ -82,10 +90,13 @@ pub(super) struct Packed {
     step: u32,
     /// Whether what lies beside a vertex is fetched.
     near: bool,
+    /// Whether several threads search sorted rows without rounds.
+    free: bool,
     /// Of runs that are over, for the next ones; never more than ran at once.
     scratch: Pool<Scratch>,
     /// The same of runs on several threads.
     own: Pool<Vec<Own<u32>>>,
+    members: Pool<Vec<free::Own<u32>>>,
     /// Distances in this order, where that is not the result's.
     spare: Pool<Vec<u32>>,
     /// Searches that are left to one searcher.
@@ -110,13 +121,15 @@ impl Packed {
         let range = out.nnz() == 0 || (weights.smallest >= 1.0 && weights.largest <= 255.0);
         weights.whole && range && sums && out.nrows() <= ID as usize + 1 && out.nnz() < u32::MAX as usize - 64
     }
-    /// Packs and sorts the rows; with `short`, rows of a fixed length where no row is longer than [`HEAD`]. O(nnz), parallel.
+    /// Packs and sorts the rows; with `short`, rows of a fixed length where no row is longer than [`HEAD`];
+    /// with `free`, several threads search without rounds, as they do over rows of a fixed length. O(nnz), parallel.
     pub fn build(
         out: &Csr,
         weights: Option<&Values>,
         incoming: Option<(&Csr, Option<&Values>)>,
         summary: &WeightStats,
         short: bool,
+        free: bool,
     ) -> Self {
         let nodes = out.nrows();
         let widest = |m: &Csr| with_offsets!(m.offsets(), o => o.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0));
@@ -140,7 +153,24 @@ impl Packed {
         };
         let near = order.is_none() && ahead::near(out);
         let (scratch, own, spare) = (Pool::default(), Pool::default(), Pool::default());
-        Self { out: out_rows, incoming, nodes, order, step: 1 << step.ilog2(), near, scratch, own, spare, alone: AtomicUsize::new(0) }
+        let members = Pool::default();
+        Self {
+            out: out_rows,
+            incoming,
+            nodes,
+            order,
+            step: 1 << step.ilog2(),
+            near,
+            free,
+            scratch,
+            own,
+            members,
+            spare,
+            alone: AtomicUsize::new(0),
+        }
+    }
+    pub fn is_free(&self) -> bool {
+        self.free
     }
     pub fn is_fixed(&self) -> bool {
         matches!(self.out, Packing::Fixed { .. })
@@ -180,13 +210,10 @@ impl Packed {
                 trace::enter(if *width == 4 { "sssp: rows of 4" } else { "sssp: rows of 8" });
                 let shift = step.ilog2();
                 if crew && (self.nodes >= SHARED_NODES || cfg!(test)) {
-                    self.together(
-                        &Fixed { rows, width: *width, shift, nodes: self.nodes, near: self.near },
-                        source,
-                        target,
-                        control,
-                        &mut dist,
-                    )?;
+                    // Wider ones, unless someone asks for a width: members do not wait for each other at the end of a bucket, but look around.
+                    let shift = if config.delta.is_some() { shift } else { shift + WIDER };
+                    let graph = Fixed { rows, width: *width, shift, nodes: self.nodes, near: self.near };
+                    self.at_will(&graph, source, target, control, &mut dist)?;
                 } else {
                     let mut scratch = self.scratch.take();
                     let search = if *width == 4 { fixed::search::<4> } else { fixed::search::<HEAD> };
@@ -200,11 +227,17 @@ impl Packed {
                     Some(Packing::Sorted(rows)) => rows,
                     _ => out,
                 };
-                let large = self.nodes >= SHARED_NODES && out.entries.len() >= SHARED_ENTRIES;
+                let (nodes, entries) = if self.free { (FREE_NODES, FREE_ENTRIES) } else { (SHARED_NODES, SHARED_ENTRIES) };
+                let large = self.nodes >= nodes && out.entries.len() >= entries;
                 let pair = members > 1 && (self.nodes >= PAIR_NODES && out.entries.len() >= PAIR_ENTRIES || cfg!(test));
                 let task = Task { out, incoming, source, target, step, near: self.near, control };
-                if crew && (large || cfg!(test)) {
-                    self.together(&Sorted { out, incoming, step, near: self.near }, source, target, control, &mut dist)?;
+                let crew = crew && (large || cfg!(test));
+                if crew && self.free {
+                    // Half a horizon.
+                    let shift = if config.delta.is_some() { step.ilog2() } else { step.ilog2().saturating_sub(1) };
+                    self.at_will(&Sorted { out, incoming, step, shift, near: self.near }, source, target, control, &mut dist)?;
+                } else if crew {
+                    self.together(&Sorted { out, incoming, step, shift: 0, near: self.near }, source, target, control, &mut dist)?;
                 } else if crew || !pair || !self.paired(task, &mut dist)? {
                     trace::enter("sssp: packed by one");
                     self.with_scratch(|scratch, _| horizon(task, &mut dist, scratch, &mut Alone))?;
@@ -279,14 +312,21 @@ impl Packed {
             led => Ok(matches!(led, Some(Ok(())))),
         }
     }
-    /// A search on several threads.
-    fn together(&self, graph: &impl Arcs<D = u32>, source: u32, target: Option<u32>, control: &Control, dist: &mut [u32]) -> Result<()> {
+    /// A search on several threads, in rounds.
+    fn together(&self, graph: &Sorted<'_>, source: u32, target: Option<u32>, control: &Control, dist: &mut [u32]) -> Result<()> {
         trace::enter("sssp: packed by several");
-        let task = rounds::Task { graph, source, target, control };
+        let task = arcs::Task { graph, source, target, control };
         let mut own = self.own.take();
-        let since = Some(Instant::now());
-        let result = team::with_growth(usize::MAX, since, |team| rounds::search(&task, team, dist, &mut own));
+        let result = team::with(usize::MAX, |team| rounds::search(&task, team, dist, &mut own));
         self.own.give(own);
+        result
+    }
+    /// The same without rounds.
+    fn at_will(&self, graph: &impl Arcs<D = u32>, source: u32, target: Option<u32>, control: &Control, dist: &mut [u32]) -> Result<()> {
+        let task = arcs::Task { graph, source, target, control };
+        let mut members = self.members.take();
+        let result = team::with(usize::MAX, |team| free::search(&task, team, dist, &mut members));
+        self.members.give(members);
         result
     }
 }

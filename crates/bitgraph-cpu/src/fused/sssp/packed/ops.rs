@@ -21,6 +21,16 @@ pub(crate) trait Sink {
     /// # Safety
     /// `id` is a vertex.
     unsafe fn improve(&mut self, id: u32, distance: u32);
+    /// Whether improvements are written to a list, some of a vector at a time, and looked at later.
+    const LISTS: bool = false;
+    /// Where to write ids and distances of up to a vector of improvements.
+    #[inline(always)]
+    fn room(&mut self) -> (*mut u32, *mut u32) {
+        (std::ptr::null_mut(), std::ptr::null_mut())
+    }
+    /// So many were written.
+    #[inline(always)]
+    fn add(&mut self, _count: usize) {}
 }
 
 /// The largest entry of a weight below `limit`.
@@ -33,9 +43,9 @@ pub(crate) fn below(limit: u32) -> u32 {
 pub(crate) trait Ops: Copy {
     /// Relaxes the entries of a head that are at most `most`, from a vertex at distance `base`;
     /// returns how many there are.
-    unsafe fn head(head: *const u32, most: u32, base: u32, sink: &mut impl Sink) -> usize;
+    unsafe fn head<S: Sink>(head: *const u32, most: u32, base: u32, sink: &mut S) -> usize;
     /// Relaxes the leading entries of `run` that are at most `most`, from a vertex at distance `base`; returns how many there are.
-    unsafe fn tail(run: &[u32], most: u32, base: u32, sink: &mut impl Sink) -> usize;
+    unsafe fn tail<S: Sink>(run: &[u32], most: u32, base: u32, sink: &mut S) -> usize;
     /// The smallest of `best` and the distances over arcs of a head from vertices below `now`.
     unsafe fn pull_head(head: *const u32, dist: *const u32, now: u32, best: u32) -> u32;
     /// The same over a sorted run, which may be left once weight + `nearest` is not below the best.
@@ -44,9 +54,17 @@ pub(crate) trait Ops: Copy {
     unsafe fn open(dist: *const u32, classes: *const u8, first: u32, len: usize, now: u32, out: *mut u32) -> usize;
     /// Writes the positions of the keys below `limit`; returns their number.
     unsafe fn due(keys: &[u32], limit: u32, out: *mut u32) -> usize;
+    /// Relaxes rows of four entries from vertices at these distances.
+    #[inline(always)]
+    unsafe fn fours<S: Sink>(rows: [*const u32; 4], bases: [u32; 4], sink: &mut S) {
+        for (row, base) in rows.into_iter().zip(bases) {
+            // SAFETY: the trait's contract.
+            (0..4).for_each(|k| unsafe { relax(*row.add(k), base, sink) });
+        }
+    }
     /// Relaxes one arc from a vertex at distance `base`.
     #[inline(always)]
-    unsafe fn one(entry: u32, base: u32, sink: &mut impl Sink) {
+    unsafe fn one<S: Sink>(entry: u32, base: u32, sink: &mut S) {
         // SAFETY: the trait's contract.
         unsafe { relax(entry, base, sink) }
     }
@@ -68,11 +86,16 @@ unsafe fn read(at: *const u32) -> u32 {
 /// # Safety
 /// As the methods of [`Ops`].
 #[inline(always)]
-pub(super) unsafe fn relax(entry: u32, base: u32, sink: &mut impl Sink) {
+pub(super) unsafe fn relax<S: Sink>(entry: u32, base: u32, sink: &mut S) {
     let (id, distance) = (entry & ID, base + (entry >> 24));
-    // SAFETY: ids of entries have distances.
+    // SAFETY: ids of entries have distances; a list has room.
     unsafe {
-        if distance < read(sink.dist().add(id as usize)) {
+        if S::LISTS {
+            let (ids, distances) = sink.room();
+            (*ids, *distances) = (id, distance);
+            let better = distance < read(sink.dist().add(id as usize));
+            sink.add(usize::from(better));
+        } else if distance < read(sink.dist().add(id as usize)) {
             sink.improve(id, distance);
         }
     }
@@ -87,12 +110,12 @@ unsafe fn pull(entry: u32, dist: *const u32, now: u32, best: u32) -> u32 {
 
 impl Ops for Portable {
     #[inline(always)]
-    unsafe fn head(head: *const u32, most: u32, base: u32, sink: &mut impl Sink) -> usize {
+    unsafe fn head<S: Sink>(head: *const u32, most: u32, base: u32, sink: &mut S) -> usize {
         // SAFETY: the trait's contract; a head has `HEAD` entries.
         unsafe { Self::tail(std::slice::from_raw_parts(head, HEAD), most, base, sink) }
     }
     #[inline(always)]
-    unsafe fn tail(run: &[u32], most: u32, base: u32, sink: &mut impl Sink) -> usize {
+    unsafe fn tail<S: Sink>(run: &[u32], most: u32, base: u32, sink: &mut S) -> usize {
         for (k, &entry) in run.iter().enumerate() {
             if entry > most {
                 return k;
@@ -165,7 +188,7 @@ mod x86 {
 
     impl Ops for Avx512 {
         #[inline(always)]
-        unsafe fn head(head: *const u32, most: u32, base: u32, sink: &mut impl Sink) -> usize {
+        unsafe fn head<S: Sink>(head: *const u32, most: u32, base: u32, sink: &mut S) -> usize {
             // SAFETY: the trait's contract; a head has `HEAD` = 8 entries, masked lanes are not gathered.
             unsafe {
                 let x = _mm256_loadu_si256(head.cast());
@@ -174,7 +197,12 @@ mod x86 {
                 let known = _mm256_mmask_i32gather_epi32::<4>(id, near, id, sink.dist().cast());
                 let sum = _mm256_add_epi32(_mm256_srli_epi32::<24>(x), _mm256_set1_epi32(base as i32));
                 let better = _mm256_mask_cmplt_epu32_mask(near, sum, known);
-                if better != 0 {
+                if S::LISTS {
+                    let (ids, sums) = sink.room();
+                    _mm256_storeu_si256(ids.cast(), _mm256_maskz_compress_epi32(better, id));
+                    _mm256_storeu_si256(sums.cast(), _mm256_maskz_compress_epi32(better, sum));
+                    sink.add(better.count_ones() as usize);
+                } else if better != 0 {
                     let (mut ids, mut sums) = ([0u32; HEAD], [0u32; HEAD]);
                     _mm256_storeu_si256(ids.as_mut_ptr().cast(), _mm256_maskz_compress_epi32(better, id));
                     _mm256_storeu_si256(sums.as_mut_ptr().cast(), _mm256_maskz_compress_epi32(better, sum));
@@ -186,7 +214,7 @@ mod x86 {
             }
         }
         #[inline(always)]
-        unsafe fn tail(run: &[u32], most: u32, base: u32, sink: &mut impl Sink) -> usize {
+        unsafe fn tail<S: Sink>(run: &[u32], most: u32, base: u32, sink: &mut S) -> usize {
             let mut at = 0;
             while at < run.len() {
                 // SAFETY: the trait's contract: loads may pass the run's end by up to `PAD`; masked lanes are not gathered.
@@ -194,7 +222,7 @@ mod x86 {
                     let x = _mm512_loadu_si512(run.as_ptr().add(at).cast());
                     let near = _mm512_mask_cmple_epu32_mask(lanes(run.len() - at), x, _mm512_set1_epi32(most as i32));
                     let count = near.count_ones() as usize;
-                    if count <= 3 {
+                    if count <= 3 && !S::LISTS {
                         for &entry in run.get_unchecked(at..at + count) {
                             super::relax(entry, base, sink);
                         }
@@ -204,7 +232,12 @@ mod x86 {
                     let known = _mm512_mask_i32gather_epi32::<4>(id, near, id, sink.dist().cast());
                     let sum = _mm512_add_epi32(_mm512_srli_epi32::<24>(x), _mm512_set1_epi32(base as i32));
                     let better = _mm512_mask_cmplt_epu32_mask(near, sum, known);
-                    if better != 0 {
+                    if S::LISTS {
+                        let (ids, sums) = sink.room();
+                        _mm512_storeu_si512(ids.cast(), _mm512_maskz_compress_epi32(better, id));
+                        _mm512_storeu_si512(sums.cast(), _mm512_maskz_compress_epi32(better, sum));
+                        sink.add(better.count_ones() as usize);
+                    } else if better != 0 {
                         let (mut ids, mut sums) = ([0u32; 16], [0u32; 16]);
                         _mm512_storeu_si512(ids.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(better, id));
                         _mm512_storeu_si512(sums.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(better, sum));
@@ -219,6 +252,24 @@ mod x86 {
                 }
             }
             at
+        }
+        #[inline(always)]
+        unsafe fn fours<S: Sink>(rows: [*const u32; 4], bases: [u32; 4], sink: &mut S) {
+            // SAFETY: the trait's contract; rows have four entries.
+            unsafe {
+                let [a, b, c, d] = rows.map(|row| _mm_loadu_si128(row.cast()));
+                let x = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(_mm256_set_m128i(b, a)), _mm256_set_m128i(d, c));
+                let places = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+                let base = _mm512_permutexvar_epi32(places, _mm512_castsi128_si512(_mm_loadu_si128(bases.as_ptr().cast())));
+                let id = _mm512_and_si512(x, _mm512_set1_epi32(ID as i32));
+                let known = _mm512_i32gather_epi32::<4>(id, sink.dist().cast());
+                let sum = _mm512_add_epi32(_mm512_srli_epi32::<24>(x), base);
+                let better = _mm512_cmplt_epu32_mask(sum, known);
+                let (ids, sums) = sink.room();
+                _mm512_storeu_si512(ids.cast(), _mm512_maskz_compress_epi32(better, id));
+                _mm512_storeu_si512(sums.cast(), _mm512_maskz_compress_epi32(better, sum));
+                sink.add(better.count_ones() as usize);
+            }
         }
         #[inline(always)]
         unsafe fn pull_head(head: *const u32, dist: *const u32, now: u32, best: u32) -> u32 {

@@ -55,14 +55,19 @@ unsafe fn iota() -> __m256i {
 
 /// Relaxes the entries of the lanes `near`, from a vertex at distance `base`.
 #[inline(always)]
-unsafe fn relax_lanes(x: __m256i, near: __m256i, base: u32, sink: &mut impl Sink) {
+unsafe fn relax_lanes<S: Sink>(x: __m256i, near: __m256i, base: __m256i, sink: &mut S) {
     // SAFETY: the contract of the trait; lanes that are not near read nothing.
     unsafe {
         let id = _mm256_and_si256(x, all(ID));
         let known = _mm256_mask_i32gather_epi32::<4>(id, sink.dist().cast(), id, near);
-        let sum = _mm256_add_epi32(_mm256_srli_epi32::<24>(x), all(base));
+        let sum = _mm256_add_epi32(_mm256_srli_epi32::<24>(x), base);
         let mut better = bits(_mm256_andnot_si256(at_most(known, sum), near));
-        if better != 0 {
+        if S::LISTS {
+            let (ids, sums) = sink.room();
+            collect(ids, id, better);
+            collect(sums, sum, better);
+            sink.add(better.count_ones() as usize);
+        } else if better != 0 {
             let (mut ids, mut sums) = ([0u32; 8], [0u32; 8]);
             _mm256_storeu_si256(ids.as_mut_ptr().cast(), id);
             _mm256_storeu_si256(sums.as_mut_ptr().cast(), sum);
@@ -91,18 +96,18 @@ unsafe fn smallest(x: __m256i, from: __m256i, now: u32, best: u32) -> u32 {
 
 impl Ops for Avx2 {
     #[inline(always)]
-    unsafe fn head(head: *const u32, most: u32, base: u32, sink: &mut impl Sink) -> usize {
+    unsafe fn head<S: Sink>(head: *const u32, most: u32, base: u32, sink: &mut S) -> usize {
         const { assert!(HEAD == 8) };
         // SAFETY: the trait's contract; a head has 8 entries.
         unsafe {
             let x = _mm256_loadu_si256(head.cast());
             let near = at_most(x, all(most));
-            relax_lanes(x, near, base, sink);
+            relax_lanes(x, near, all(base), sink);
             bits(near).count_ones() as usize
         }
     }
     #[inline(always)]
-    unsafe fn tail(run: &[u32], most: u32, base: u32, sink: &mut impl Sink) -> usize {
+    unsafe fn tail<S: Sink>(run: &[u32], most: u32, base: u32, sink: &mut S) -> usize {
         let mut at = 0;
         while at < run.len() {
             // SAFETY: the trait's contract: loads may pass the run's end by up to `PAD`; masked lanes are not gathered.
@@ -110,13 +115,13 @@ impl Ops for Avx2 {
                 let x = _mm256_loadu_si256(run.as_ptr().add(at).cast());
                 let near = _mm256_and_si256(at_most(x, all(most)), first(run.len() - at));
                 let count = bits(near).count_ones() as usize;
-                if count <= FEW {
+                if count <= FEW && !S::LISTS {
                     for &entry in run.get_unchecked(at..at + count) {
                         relax(entry, base, sink);
                     }
                     return at + count;
                 }
-                relax_lanes(x, near, base, sink);
+                relax_lanes(x, near, all(base), sink);
                 at += count;
                 if count < 8 {
                     return at;
@@ -124,6 +129,17 @@ impl Ops for Avx2 {
             }
         }
         at
+    }
+    #[inline(always)]
+    unsafe fn fours<S: Sink>(rows: [*const u32; 4], bases: [u32; 4], sink: &mut S) {
+        // SAFETY: the trait's contract; rows have four entries.
+        unsafe {
+            for k in [0, 2] {
+                let x = _mm256_set_m128i(_mm_loadu_si128(rows[k + 1].cast()), _mm_loadu_si128(rows[k].cast()));
+                let base = _mm256_set_m128i(_mm_set1_epi32(bases[k + 1] as i32), _mm_set1_epi32(bases[k] as i32));
+                relax_lanes(x, all(u32::MAX), base, sink);
+            }
+        }
     }
     #[inline(always)]
     unsafe fn pull_head(head: *const u32, dist: *const u32, now: u32, best: u32) -> u32 {

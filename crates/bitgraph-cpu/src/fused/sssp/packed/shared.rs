@@ -5,7 +5,7 @@
 //! distance is looked at again when the distance is lowered. Pulls rely on distances below the window, which no one lowers any more.
 #![allow(unsafe_code)]
 
-use super::super::rounds::{Arcs, Out};
+use super::super::arcs::{Arcs, Out};
 use super::ops::{Ops, Portable, Sink, below};
 use super::rows::{HEAD, PAD, Rows};
 use crate::Isa;
@@ -30,8 +30,19 @@ impl Sink for Lower<'_, '_> {
     }
     #[inline(always)]
     unsafe fn improve(&mut self, id: u32, distance: u32) {
+        self.out.list(id, distance);
+        self.add(0);
+    }
+    const LISTS: bool = true;
+    #[inline(always)]
+    fn room(&mut self) -> (*mut u32, *mut u32) {
+        self.out.found.room()
+    }
+    #[inline(always)]
+    fn add(&mut self, count: usize) {
         let shift = self.shift;
-        self.out.relax(id, distance, || u64::from(distance >> shift));
+        self.out.found.add(count);
+        self.out.lower_many(|distance| u64::from(distance >> shift));
     }
 }
 
@@ -69,6 +80,8 @@ pub(super) struct Sorted<'a> {
     pub out: &'a Rows,
     pub incoming: &'a Rows,
     pub step: u32,
+    /// log2 of the width of a bucket.
+    pub shift: u32,
     /// Whether what lies beside a vertex is fetched.
     pub near: bool,
 }
@@ -87,11 +100,12 @@ impl Arcs for Sorted<'_> {
     }
     #[inline(always)]
     fn key(&self, distance: u32) -> u64 {
-        distance.into()
+        (distance >> self.shift).into()
     }
     fn expand(&self, entries: &[(u32, u32)], horizon: u64, out: &mut Out<'_, u32>) {
-        type This<'a> = Sorted<'a>;
-        with_ops!(self.expand_with(entries: &[(u32, u32)], horizon: u64, out: &mut Out<'_, u32>) -> ())
+        let valid = out.valid(entries);
+        self.expand_valid(&valid, horizon, out);
+        out.found.give_back(valid);
     }
     fn due(&self, horizon: u64, out: &mut Out<'_, u32>) {
         type This<'a> = Sorted<'a>;
@@ -120,6 +134,15 @@ impl Arcs for Sorted<'_> {
 }
 
 impl Sorted<'_> {
+    fn expand_valid(&self, entries: &[(u32, u32)], horizon: u64, out: &mut Out<'_, u32>) {
+        type This<'a> = Sorted<'a>;
+        with_ops!(self.expand_with(entries: &[(u32, u32)], horizon: u64, out: &mut Out<'_, u32>) -> ())
+    }
+    /// Lowers what was listed.
+    #[inline(always)]
+    fn lower(&self, out: &mut Out<'_, u32>) {
+        out.lower_all(|distance| u64::from(distance >> self.shift));
+    }
     /// The rest of a row behind its first `from` entries.
     #[inline(always)]
     unsafe fn rest(rows: &Rows, v: usize, from: usize) -> &[u32] {
@@ -136,14 +159,13 @@ impl Sorted<'_> {
         let rows = self.out;
         let (heads, offsets, classes) = (rows.heads.as_ptr(), rows.offsets.as_ptr(), rows.classes.as_ptr());
         let dist = out.dist.as_ptr();
-        // An undirected vertex of degree 1 has no arc but the one that it was reached over.
+        // An undirected vertex of degree 1 has no arc but the one that it was reached over, if it is not the source.
         let leaf = u8::from(std::ptr::eq(self.out, self.incoming));
         let whole = horizon == u64::MAX;
         let first = |i: usize| {
             if let Some(&(_, v)) = entries.get(i) {
                 let v = v as usize;
                 fetch(heads.wrapping_add(v * HEAD));
-                fetch(dist.wrapping_add(v));
                 fetch(offsets.wrapping_add(v));
                 fetch(classes.wrapping_add(v));
             }
@@ -163,15 +185,13 @@ impl Sorted<'_> {
             }
         };
         (0..2 * AHEAD).for_each(first);
+        let keeps = out.keeps;
         for (i, &(base, v)) in entries.iter().enumerate() {
             first(i + 2 * AHEAD);
             second(i + AHEAD, base);
-            let (at, keeps) = (v as usize, out.keeps);
+            let at = v as usize;
             // SAFETY: queued are vertices, which have heads, classes and rows.
             unsafe {
-                if out.known(v) != base {
-                    continue;
-                }
                 if self.near {
                     beside(heads, at * HEAD..at * HEAD);
                     beside(dist, at..at);
@@ -179,9 +199,9 @@ impl Sorted<'_> {
                 }
                 let class = *classes.add(at);
                 let head = heads.add(at * HEAD);
-                let mut sink = Lower { out, shift: 0 };
+                let mut sink = Lower { out, shift: self.shift };
                 if whole {
-                    if class > leaf {
+                    if class > leaf || base == 0 {
                         O::head(head, u32::MAX, base, &mut sink);
                         if class >= LONG {
                             O::tail(Self::rest(rows, at, HEAD), u32::MAX, base, &mut sink);
@@ -207,6 +227,7 @@ impl Sorted<'_> {
                 }
             }
         }
+        self.lower(out);
     }
     #[inline(always)]
     unsafe fn due_with<O: Ops>(&self, horizon: u64, out: &mut Out<'_, u32>) {
@@ -232,7 +253,7 @@ impl Sorted<'_> {
             // Nearer since: whoever found that pushes the row.
             if out.known(v) == base {
                 let most = below((horizon - u64::from(base)).min(256) as u32);
-                let mut sink = Lower { out, shift: 0 };
+                let mut sink = Lower { out, shift: self.shift };
                 // SAFETY: settled are vertices; a row's cursor is inside the row while its key says that entries are left.
                 unsafe {
                     while from < HEAD {
@@ -255,6 +276,7 @@ impl Sorted<'_> {
             out.settled.rows[i as usize].2 = from as u32;
             out.settled.keys[i as usize] = key;
         }
+        self.lower(out);
     }
     #[inline(always)]
     unsafe fn whole_with<O: Ops>(&self, arcs: u64, out: &mut Out<'_, u32>) -> u64 {
@@ -264,15 +286,17 @@ impl Sorted<'_> {
             let at = v as usize;
             sum += u64::from(self.out.offsets[at + 1] - self.out.offsets[at]);
             if sum > arcs {
+                self.lower(out);
                 let left = out.settled.rows[i..].iter().map(|&(_, base, _)| base);
                 return left.min().map_or(u64::MAX, u64::from);
             }
             // The cursor of a finished row counts padding.
             if out.settled.keys[i] != u32::MAX && out.known(v) == base {
                 // SAFETY: settled are vertices.
-                unsafe { O::tail(Self::rest(self.out, at, from as usize), u32::MAX, base, &mut Lower { out, shift: 0 }) };
+                unsafe { O::tail(Self::rest(self.out, at, from as usize), u32::MAX, base, &mut Lower { out, shift: self.shift }) };
             }
         }
+        self.lower(out);
         u64::MAX
     }
     #[inline(always)]
@@ -342,41 +366,55 @@ impl Arcs for Fixed<'_> {
         u64::from(distance >> self.shift)
     }
     fn expand(&self, entries: &[(u32, u32)], _: u64, out: &mut Out<'_, u32>) {
-        type This<'a> = Fixed<'a>;
-        with_ops!(self.expand_with(entries: &[(u32, u32)], out: &mut Out<'_, u32>) -> ())
+        let valid = out.valid(entries);
+        self.expand_valid(&valid, out);
+        out.found.give_back(valid);
     }
 }
 
 impl Fixed<'_> {
+    fn expand_valid(&self, entries: &[(u32, u32)], out: &mut Out<'_, u32>) {
+        type This<'a> = Fixed<'a>;
+        with_ops!(self.expand_with(entries: &[(u32, u32)], out: &mut Out<'_, u32>) -> ())
+    }
     /// # Safety
     /// The CPU has the instructions.
     #[inline(always)]
     unsafe fn expand_with<O: Ops>(&self, entries: &[(u32, u32)], out: &mut Out<'_, u32>) {
         let rows = self.rows.as_ptr();
         let dist = out.dist.as_ptr();
-        for (i, &(base, v)) in entries.iter().enumerate() {
+        let row = |v: u32| rows.wrapping_add(v as usize * self.width);
+        let ask = |i: usize| {
             if let Some(&(_, ahead)) = entries.get(i + AHEAD) {
-                fetch(rows.wrapping_add(ahead as usize * self.width));
-                fetch(dist.wrapping_add(ahead as usize));
+                fetch(row(ahead));
             }
-            if out.known(v) != base {
-                continue;
-            }
-            let at = v as usize;
             if self.near {
+                let at = entries[i].1 as usize;
                 beside(rows, at * self.width..at * self.width);
                 beside(dist, at..at);
             }
-            let mut sink = Lower { out, shift: self.shift };
-            // SAFETY: queued are vertices, which have rows of this width.
-            unsafe {
-                let row = rows.add(v as usize * self.width);
-                if self.width == HEAD {
-                    O::head(row, u32::MAX, base, &mut sink);
-                } else {
-                    (0..self.width).for_each(|k| O::one(*row.add(k), base, &mut sink));
+        };
+        let mut sink = Lower { out, shift: self.shift };
+        let (mut fours, mut at) = (entries.chunks_exact(4), 0);
+        // SAFETY: queued are vertices, which have rows of this width.
+        unsafe {
+            if self.width == HEAD {
+                for (i, &(base, v)) in entries.iter().enumerate() {
+                    ask(i);
+                    O::head(row(v), u32::MAX, base, &mut sink);
+                }
+            } else {
+                for four in fours.by_ref() {
+                    (at..at + 4).for_each(ask);
+                    at += 4;
+                    let [a, b, c, d] = std::array::from_fn(|k| four[k]);
+                    O::fours([row(a.1), row(b.1), row(c.1), row(d.1)], [a.0, b.0, c.0, d.0], &mut sink);
+                }
+                for &(base, v) in fours.remainder() {
+                    (0..self.width).for_each(|k| O::one(*row(v).add(k), base, &mut sink));
                 }
             }
         }
+        out.lower_all(|distance| u64::from(distance >> self.shift));
     }
 }
