@@ -47,6 +47,8 @@ const FIXED_CREW: usize = 6;
 /// Arcs of a level, by the planner's estimate, below which graphs a long way across are searched by one thread: on 16 cores four of 400 to 2300 arcs
 /// took 1.0 to 2.2 times as long with eight to sixteen, three of 3600 to 4600 took 0.5 to 0.7 times.
 const NARROW_LEVEL: f64 = 2800.0;
+/// The same at will over rows of any length: a triangulation of 1800 arcs a level took .6 times as long with four threads, and .4 with sixteen.
+const FREE_LEVEL: f64 = 1500.0;
 /// Arcs of a level from which two threads share such a graph: six meshes of 24 to 89 thousand took 0.7 to 1.0 times as long as with one, five graphs
 /// of 4 to 8 thousand 0.95 to 1.0 times.
 const PAIR_LEVEL: f64 = 16_384.0;
@@ -72,8 +74,9 @@ fn threads(s: &Stats) -> usize {
         () if free(s) || !narrow => CREW,
         () => NARROW_CREW,
     };
+    let level = if free(s) && s.max_degree as usize > HEAD && allowed >= crew { FREE_LEVEL } else { NARROW_LEVEL };
     match () {
-        () if s.spreads_slowly && s.entries as f64 / s.levels < NARROW_LEVEL => 1,
+        () if s.spreads_slowly && s.entries as f64 / s.levels < level => 1,
         () if allowed >= crew => usize::MAX,
         // They meet at every distance.
         () if s.spreads_slowly && s.entries as f64 / s.levels < PAIR_LEVEL => 1,
