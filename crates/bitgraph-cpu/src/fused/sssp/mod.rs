@@ -203,8 +203,8 @@ impl SsspLayout {
     }
 
     /// Distances from the config's source, and parents if asked for. With a target, vertices that are farther count as
-    /// not reached. `delta` is the width of a bucket; the packed form, whose buckets are exact, takes it as the width of
-    /// its horizon; steps have no buckets.
+    /// not reached. `delta` is the width of a bucket; the packed form takes it as the width of its horizon where it has one, since its buckets are
+    /// exact there; steps have no buckets.
     ///
     /// # Errors
     /// [`Error::VertexOutOfRange`] for the source or the target; [`Error::Parameter`] for a width that is not positive and finite;
@@ -299,7 +299,8 @@ impl<D: Native> General<D> {
         let delta = (summary.mean / degree).max(if D::DTYPE.is_float() { f64::MIN_POSITIVE } else { 1.0 });
         // All weights zero or tiny: any width will do.
         let delta = if delta.is_normal() && delta > 1e-300 { delta } else { 1.0 };
-        Self { out: out.clone(), weights, near: ahead::near(out), delta, scratch: Pool::default(), members: Pool::default() }
+        let hubs = packed::skewed(out);
+        Self { out: out.clone(), weights, near: ahead::near(out), hubs, delta, scratch: Pool::default(), members: Pool::default() }
     }
     fn bytes(&self, summary: &WeightStats) -> u64 {
         self.weights.as_ref().map_or(0, |w| if summary.dtype == D::DTYPE { 0 } else { (w.len() * size_of::<D>()) as u64 })

@@ -138,7 +138,7 @@ impl Packed {
             5..=HEAD if short => Some(HEAD),
             _ => None,
         };
-        let order = (fixed.is_none() && skewed(out)).then(|| ordering::degree(out));
+        let order = (fixed.is_none() && nodes >= ORDER_NODES && skewed(out)).then(|| ordering::degree(out));
         // The search over fixed rows never pulls; parents look at incoming arcs, however many a vertex has.
         let incoming = incoming.map(|(t, w)| Packing::Sorted(Rows::build(t, w, order.as_ref())));
         let out_rows = match fixed {
@@ -360,11 +360,11 @@ fn horizon<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, lin
 }
 
 /// Whether degrees differ enough for most arcs to lead to few vertices.
-fn skewed(out: &Csr) -> bool {
+pub(super) fn skewed(out: &Csr) -> bool {
     let n = out.nrows();
     let mean = out.nnz() as f64 / n.max(1) as f64;
     let squares: f64 = (0..n).map(|v| (out.degree(v) as f64).powi(2)).sum();
-    n >= ORDER_NODES && squares > ORDER_SKEW * mean * mean * n as f64
+    squares > ORDER_SKEW * mean * mean * n as f64
 }
 
 impl parents::Arcs<u32> for Direction<'_> {

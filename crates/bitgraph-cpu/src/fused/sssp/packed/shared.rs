@@ -30,8 +30,8 @@ impl Sink for Lower<'_, '_> {
     }
     #[inline(always)]
     unsafe fn improve(&mut self, id: u32, distance: u32) {
-        self.out.list(id, distance);
-        self.add(0);
+        let shift = self.shift;
+        self.out.relax(id, distance, || u64::from(distance >> shift));
     }
     const LISTS: bool = true;
     #[inline(always)]
