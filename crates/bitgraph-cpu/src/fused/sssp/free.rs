@@ -25,8 +25,6 @@ use crossbeam_deque::{Steal, Stealer, Worker};
 const CHUNK: usize = if cfg!(test) { 4 } else { 64 };
 /// The smallest of these where others have nothing to do.
 const SMALLEST: usize = if cfg!(test) { 1 } else { 16 };
-/// Entries of which those that are valid are looked at together.
-const TOGETHER: usize = 32;
 /// Others that a member looks at before it goes on to a bucket of its own.
 const LOOKS: usize = 4;
 /// Chunks that a member keeps to fill them again.
@@ -209,7 +207,7 @@ impl<G: Arcs> Run<'_, G> {
             entries.retain(|&(distance, _)| distance <= end);
         }
         // The first make some of the next stale.
-        entries.chunks(TOGETHER).for_each(|entries| self.task.graph.expand(entries, u64::MAX, &mut out));
+        entries.chunks(CHUNK).for_each(|entries| self.task.graph.expand(entries, u64::MAX, &mut out));
         entries.clear();
     }
     /// Takes a chunk of a bucket before `limit` from one of the next so many others, beginning with the one behind `last`.

@@ -22,9 +22,11 @@ use crate::trace;
 use bitgraph_backend::{Error, Result};
 use bitgraph_semiring::Scalar;
 
-/// Entries that are taken together: of what a member posted a few are its share of a window where rows are long, and one with hubs among them would
-/// keep the others waiting; of its own, which of them are valid is looked at beforehand, and the first make some of the next stale.
+/// Entries that are taken together of what a member posted: where rows are long a few of them are a member's share of a window, and one with hubs among
+/// them would keep the others waiting.
 const PIECE: usize = 32;
+/// And of its own: the first of them make some of the next stale, and memory for the first is not asked for beforehand.
+const BATCH: usize = 64;
 /// Fewer entries than this are worked off by the leader alone, if no other has any.
 const ALONE: u64 = 64;
 /// Rows are pushed wholly, nearest first, until they hold this part of the arcs, before the first pull.
@@ -210,7 +212,7 @@ impl<G: Arcs> Run<'_, G> {
                 // What has fallen into the window meanwhile.
                 while let Some(key) = out.bins.first().filter(|&key| key < state.end) {
                     out.bins.swap(key, batch);
-                    batch.chunks(PIECE).for_each(|entries| graph.expand(entries, state.horizon, &mut out));
+                    batch.chunks(BATCH).for_each(|entries| graph.expand(entries, state.horizon, &mut out));
                     batch.clear();
                 }
                 if !(G::LAZY && state.end == state.horizon) {
