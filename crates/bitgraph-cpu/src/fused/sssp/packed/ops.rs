@@ -255,7 +255,8 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn fours<S: Sink>(rows: [*const u32; 4], bases: [u32; 4], sink: &mut S) {
-            // SAFETY: the trait's contract; rows have four entries.
+            const { assert!(S::LISTS, "no list to write to") };
+            // SAFETY: the trait's contract; rows have four entries, and the sink a list.
             unsafe {
                 let [a, b, c, d] = rows.map(|row| _mm_loadu_si128(row.cast()));
                 let x = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(_mm256_set_m128i(b, a)), _mm256_set_m128i(d, c));
