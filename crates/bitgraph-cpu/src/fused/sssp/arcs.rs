@@ -111,6 +111,29 @@ impl<D: Native> Out<'_, D> {
     }
 }
 
+/// Where a member keeps what it finds, from run to run.
+#[derive(Debug)]
+pub(super) struct Places<D> {
+    pub bins: Bins<D>,
+    pub settled: Settled<D>,
+    pub found: Found<D>,
+}
+
+impl<D: Native> Places<D> {
+    pub fn new() -> Self {
+        Self { bins: Bins::new(), settled: Settled::new(), found: Found::new() }
+    }
+    /// Forgets what is queued and settled.
+    pub fn clear(&mut self) {
+        self.bins.clear();
+        self.settled.clear();
+    }
+    /// For a search over these distances.
+    pub fn out<'a>(&'a mut self, dist: &'a [D::Cell], keeps: bool, alone: bool) -> Out<'a, D> {
+        Out { dist, bins: &mut self.bins, settled: &mut self.settled, found: &mut self.found, keeps, alone }
+    }
+}
+
 /// What a batch of entries improves, until the distances are lowered.
 #[derive(Debug)]
 pub(super) struct Found<D> {

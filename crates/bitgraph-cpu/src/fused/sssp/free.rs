@@ -11,8 +11,7 @@
 //! took is left; when all that have come rest, no valid entry is left, and the distances are final. They do not depend on who found them.
 #![allow(unsafe_code)]
 
-use super::arcs::{Arcs, Found, Out, Settled, Task};
-use super::bins::Bins;
+use super::arcs::{Arcs, Places, Task};
 use super::distance::Native;
 use crate::sync::{AtomicU64, Ordering, Wait};
 use crate::team::{Rests, Team};
@@ -42,9 +41,7 @@ struct Line<T>(T);
 /// What a member keeps from run to run.
 #[derive(Debug)]
 pub(super) struct Own<D> {
-    bins: Bins<D>,
-    settled: Settled<D>,
-    found: Found<D>,
+    places: Places<D>,
     batch: Chunk<D>,
     /// What others may take.
     shown: Worker<Chunk<D>>,
@@ -55,21 +52,13 @@ pub(super) struct Own<D> {
 
 impl<D: Native> Own<D> {
     fn new() -> Self {
-        Self {
-            bins: Bins::new(),
-            settled: Settled::new(),
-            found: Found::new(),
-            batch: Vec::new(),
-            shown: Worker::new_lifo(),
-            spare: Vec::new(),
-            run: 0,
-        }
+        Self { places: Places::new(), batch: Vec::new(), shown: Worker::new_lifo(), spare: Vec::new(), run: 0 }
     }
     /// Begins a search, whatever is left of one that was cancelled.
     fn begin(&mut self, run: u64) {
         if self.run != run {
             self.run = run;
-            self.bins.clear();
+            self.places.clear();
             self.batch.clear();
             while self.shown.pop().is_some() {}
         }
@@ -134,7 +123,7 @@ impl<G: Arcs> Run<'_, G> {
         let own = unsafe { &mut *self.own.add(me) };
         own.begin(self.run);
         if me == 0 {
-            own.bins.push(0, G::D::ZERO, self.task.source);
+            own.places.bins.push(0, G::D::ZERO, self.task.source);
         } else {
             self.rests.join();
         }
@@ -148,7 +137,7 @@ impl<G: Arcs> Run<'_, G> {
             if me == 0 && !self.tend(team, own, buckets) {
                 return;
             }
-            let first = own.bins.first();
+            let first = own.places.bins.first();
             let looks = if first.is_some() { LOOKS } else { self.shown.len() };
             if let Some(chunk) = self.take(me, first.unwrap_or(u64::MAX), looks, &mut last) {
                 self.expand(own, chunk);
@@ -165,14 +154,14 @@ impl<G: Arcs> Run<'_, G> {
         if !buckets.is_multiple_of(REPORT) {
             return true;
         }
-        self.task.control.report(own.bins.first().unwrap_or(0), None);
+        self.task.control.report(own.places.bins.first().unwrap_or(0), None);
         !self.task.control.is_cancelled()
     }
     /// Works off a bucket of one's own: shows most of it if it is large, and begins with the rest.
     fn bucket(&self, me: usize, own: &mut Own<G::D>, key: u64) {
-        own.bins.advance(key);
+        own.places.bins.advance(key);
         let mut batch = std::mem::take(&mut own.batch);
-        own.bins.swap(key, &mut batch);
+        own.places.bins.swap(key, &mut batch);
         let piece = match self.rests.resting() {
             0 => CHUNK,
             resting => (batch.len() / (2 * resting + 2)).clamp(SMALLEST, CHUNK),
@@ -198,9 +187,7 @@ impl<G: Arcs> Run<'_, G> {
     }
     /// Relaxes the arcs of entries, and empties the list.
     fn relax(&self, own: &mut Own<G::D>, entries: &mut Chunk<G::D>) {
-        let Own { bins, settled, found, .. } = own;
-        let alone = self.shown.len() == 1;
-        let mut out = Out { dist: self.dist, bins, settled, found, keeps: false, alone };
+        let mut out = own.places.out(self.dist, false, self.shown.len() == 1);
         if let Some(target) = self.task.target {
             // Where arcs may have length 0, what is as far as the target leads to more that is.
             let end = out.known(target);

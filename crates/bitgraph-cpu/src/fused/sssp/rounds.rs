@@ -13,8 +13,7 @@
 //! [`Rules::next`] from the leader's [`State`] and the sums of the posts, alike by all members. Distances do not depend on who found them.
 #![allow(unsafe_code)]
 
-use super::arcs::{Arcs, Found, Out, Settled, Task};
-use super::bins::Bins;
+use super::arcs::{Arcs, Places, Task};
 use super::distance::Native;
 use super::state::{Rules, State, Step, Sums};
 use crate::team::{self, Crew, Leader, Team, Turn};
@@ -35,9 +34,7 @@ const WHOLE_PART: u64 = 64;
 /// What a member keeps from run to run.
 #[derive(Debug)]
 pub(super) struct Own<D> {
-    bins: Bins<D>,
-    settled: Settled<D>,
-    found: Found<D>,
+    places: Places<D>,
     lists: [Vec<(D, u32)>; 2],
     /// Which of them was filled last.
     filled: usize,
@@ -49,20 +46,10 @@ pub(super) struct Own<D> {
 
 impl<D: Native> Own<D> {
     fn new() -> Self {
-        Self {
-            bins: Bins::new(),
-            settled: Settled::new(),
-            found: Found::new(),
-            lists: [Vec::new(), Vec::new()],
-            filled: 0,
-            run: 0,
-            batch: Vec::new(),
-            open: Vec::new(),
-        }
+        Self { places: Places::new(), lists: [Vec::new(), Vec::new()], filled: 0, run: 0, batch: Vec::new(), open: Vec::new() }
     }
     fn clear(&mut self) {
-        self.bins.clear();
-        self.settled.clear();
+        self.places.clear();
         self.lists.iter_mut().for_each(Vec::clear);
         self.open.clear();
         self.filled = 0;
@@ -192,9 +179,9 @@ impl<G: Arcs> Run<'_, G> {
         let nodes = graph.nodes();
         let share = nodes.div_ceil(members);
         let (mut open_size, mut pending, mut nearest) = (0, false, u64::MAX);
-        let Own { bins, settled, found, lists, filled, batch, open, .. } = &mut *own;
+        let Own { places, lists, filled, batch, open, .. } = &mut *own;
         let keeps = G::LAZY && !state.pulling && state.horizon != u64::MAX;
-        let mut out = Out { dist: self.dist, bins, settled, found, keeps, alone: members == 1 };
+        let mut out = places.out(self.dist, keeps, members == 1);
         let mut takes = None;
         match state.step {
             Step::Window => {
@@ -271,8 +258,8 @@ fn post<D: Native>(own: &mut Own<D>) -> Post<D> {
     Post {
         list: list.as_ptr(),
         open: open.as_ptr(),
-        first: own.bins.first().unwrap_or(u64::MAX),
-        size: own.settled.size,
+        first: own.places.bins.first().unwrap_or(u64::MAX),
+        size: own.places.settled.size,
         open_size: 0,
         nearest: u32::MAX,
         len: list.len() as u32,
