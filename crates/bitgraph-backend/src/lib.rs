@@ -30,7 +30,7 @@ pub use plan::{Candidate, Plan, Request, Reuse, StoredCost};
 pub use resident::Resident;
 pub use ring::{Accum, Accumulate, NoAccum, StorableSemiring};
 pub use same_type::same_type;
-pub use stats::{Diagonals, Stats};
+pub use stats::{Below, Diagonals, Stats};
 pub use vector::{Value, Vector};
 pub use weights::{Weight, WeightStats};
 

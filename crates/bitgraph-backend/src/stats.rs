@@ -23,6 +23,9 @@ const FAR: f64 = 0.02;
 const PROBED_DEGREE: u32 = 64;
 /// Levels of a search in a graph with hubs: those of social networks and web graphs.
 const HUB_LEVELS: f64 = 8.0;
+/// Entries sampled for the rows that intersections in the order of numbers read, and how many of those a vector holds.
+const SAMPLED_PAIRS: usize = 2048;
+const VECTOR: usize = 16;
 /// Slices of [`SLICE`] rows sampled for diagonals, and the entries of one that are looked at.
 const SAMPLED_SLICES: usize = 256;
 const SLICE: usize = 32;
@@ -44,6 +47,9 @@ pub struct Stats {
     pub skew: f64,
     /// The share of sampled entries whose ends are further apart than a fiftieth of the vertices.
     pub far: f64,
+    /// The share of sampled rows with entries that have none below their own number, where a pass that joins every vertex to its first neighbour
+    /// begins a tree: next to none where vertices are numbered by age or as a search finds them, a fifth in a shuffled grid.
+    pub roots: f64,
     /// Whether a search from a sampled vertex needs clearly more levels than in a random graph of the same mean degree: a plane, a
     /// volume, a road network. False for graphs with hubs and for small components.
     pub spreads_slowly: bool,
@@ -57,6 +63,18 @@ pub struct Stats {
     bandwidth: OnceLock<u32>,
     h_index: OnceLock<u32>,
     diagonals: OnceLock<Diagonals>,
+    below: OnceLock<Below>,
+}
+
+/// What a sample of entries says about a count of triangles in the order of numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Below {
+    /// Vectors of 16 entries, an entry of the graph, that are read: for each row, of its smaller neighbours but the first, those before their own number. Hubs alone do not make this large: where vertices are numbered by age, or the sides of a bipartite graph one
+    /// after the other, it is below .5 whatever the degrees.
+    pub vectors: f64,
+    /// The same where each smaller neighbour's row is compared with every one before it.
+    pub pairs: f64,
 }
 
 /// What a sample of slices of 32 rows says about the diagonals that entries lie on.
@@ -83,6 +101,7 @@ impl Stats {
             })
         });
         let max_degree = u32::try_from(max_degree).unwrap_or(u32::MAX);
+        let (far, roots) = numbering(csr);
         let probes = if max_degree <= PROBED_DEGREE { probes(csr) } else { Vec::new() };
         Self {
             nodes,
@@ -90,7 +109,8 @@ impl Stats {
             mean_degree: if nodes == 0 { 0.0 } else { entries as f64 / nodes as f64 },
             max_degree,
             skew: if entries == 0 { 1.0 } else { squares * nodes as f64 / (entries as f64).powi(2) },
-            far: far_share(csr),
+            far,
+            roots,
             spreads_slowly: nodes > 2 * PROBED && spreads_slowly(csr, &probes),
             empty_rows,
             levels: if max_degree <= PROBED_DEGREE { levels(nodes, &probes) } else { HUB_LEVELS },
@@ -99,6 +119,7 @@ impl Stats {
             bandwidth: OnceLock::new(),
             h_index: OnceLock::new(),
             diagonals: OnceLock::new(),
+            below: OnceLock::new(),
         }
     }
     /// The largest difference between the row and the column of an entry. O(n), when first asked for: rows ascend.
@@ -131,6 +152,10 @@ impl Stats {
     pub fn diagonals(&self) -> Diagonals {
         *once(&self.diagonals, || diagonals(&self.csr))
     }
+    /// What a count of triangles in the order of numbers reads, from a sample of entries; taken when first asked for.
+    pub fn below(&self) -> Below {
+        *once(&self.below, || below(&self.csr))
+    }
     /// Tile counts of every format, from a sample of bands of rows; counted when first asked for.
     pub fn tiles(&self) -> &TileCounts {
         once(&self.tiles, || TileCounts::sampled(&self.csr, SAMPLED_BANDS, 1))
@@ -142,19 +167,26 @@ impl Stats {
     }
 }
 
-/// The share of entries (i, j) with |i - j| above [`FAR`] of the rows, over evenly spaced rows.
-fn far_share(csr: &Csr) -> f64 {
+/// The share of entries (i, j) with |i - j| above [`FAR`] of the rows, and that of rows with entries but none below their own number, over evenly
+/// spaced rows.
+fn numbering(csr: &Csr) -> (f64, f64) {
     let rows = csr.nrows();
     let step = (rows / SAMPLED_ROWS).max(1);
     let bound = (rows as f64 * FAR) as u32;
-    let (mut far, mut all) = (0u64, 0u64);
+    let (mut far, mut all, mut roots, mut begun) = (0u64, 0u64, 0u64, 0u64);
     for i in (0..rows).step_by(step) {
-        for &j in csr.row(i).iter().take(SAMPLED_ENTRIES) {
+        let row = csr.row(i);
+        for &j in row.iter().take(SAMPLED_ENTRIES) {
             far += u64::from(j.abs_diff(i as u32) > bound);
             all += 1;
         }
+        if let Some(&first) = row.first() {
+            roots += u64::from(first as usize >= i);
+            begun += 1;
+        }
     }
-    if all == 0 { 0.0 } else { far as f64 / all as f64 }
+    let share = |part: u64, of: u64| if of == 0 { 0.0 } else { part as f64 / of as f64 };
+    (share(far, all), share(roots, begun))
 }
 
 /// The diameter probe: vertices met and levels taken by searches from two vertices until they have met [`PROBED`] vertices, or half of a
@@ -191,6 +223,25 @@ fn spreads_slowly(csr: &Csr, probes: &[(usize, u32)]) -> bool {
 fn levels(nodes: usize, probes: &[(usize, u32)]) -> f64 {
     let Some(&(met, levels)) = probes.iter().max() else { return 1.0 };
     (f64::from(levels) * (nodes as f64 / met.max(1) as f64).sqrt()).max(1.0)
+}
+
+fn below(csr: &Csr) -> Below {
+    let entries = csr.nnz();
+    let step = (entries / SAMPLED_PAIRS).max(1);
+    let (mut vectors, mut pairs, mut sampled, mut row) = (0usize, 0usize, 0usize, 0usize);
+    with_offsets!(csr.offsets(), o => for entry in (step / 2..entries).step_by(step) {
+        row += o[row + 1..].partition_point(|end| end.index() <= entry);
+        let (smaller, before) = (csr.indices()[entry] as usize, entry - o[row].index());
+        if smaller < row && before > 0 {
+            let (other, last) = (csr.row(smaller), csr.indices()[entry - 1]);
+            let upto = |end: usize| other.partition_point(|&j| (j as usize) < end).div_ceil(VECTOR);
+            vectors += upto(smaller);
+            pairs += before * upto(last as usize + 1).max(1);
+        }
+        sampled += 1;
+    });
+    let mean = |sum: usize| sum as f64 / sampled.max(1) as f64;
+    Below { vectors: mean(vectors), pairs: mean(pairs) }
 }
 
 fn diagonals(csr: &Csr) -> Diagonals {
@@ -240,6 +291,22 @@ mod tests {
         assert!(diagonals.per_slice > 3.9 && diagonals.entries > 30.0, "{diagonals:?}");
         // From a vertex in the middle some 80 levels, from a corner 158.
         assert!((40.0..200.0).contains(&stats.levels), "{}", stats.levels);
+    }
+
+    #[test]
+    fn numbers_of_numberings() {
+        // By age: every vertex but the first has an older neighbour, and two of them at most.
+        let aged = Stats::of(&graph(5000, (2..5000).flat_map(|v| [(v, v / 2), (v, v / 3)])));
+        assert!(aged.roots <= 0.002, "{}", aged.roots);
+        let (read, by_age) = (aged.below(), (4998.0 / 19_988.0 * 0.9)..0.3);
+        assert!(by_age.contains(&read.vectors) && by_age.contains(&read.pairs), "{read:?}");
+        // The sides of a bipartite graph one after the other: what a row is compared with is above all of it.
+        let sides = Stats::of(&graph(600, (0..300).flat_map(|u| (300..600).map(move |v| (u, v)))));
+        assert_eq!((sides.roots, sides.below().vectors), (0.5, 0.0));
+        assert!(sides.below().pairs > 50.0);
+        // A clique: on average a third of the 127 have a smaller neighbour than another smaller one, three vectors of each.
+        let clique = Stats::of(&graph(128, (0..128).flat_map(|u| (0..u).map(move |v| (u, v))))).below();
+        assert!((1.0..2.5).contains(&clique.vectors) && clique.pairs > 30.0 * clique.vectors, "{clique:?}");
     }
 
     #[test]

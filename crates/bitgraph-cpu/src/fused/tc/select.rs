@@ -19,6 +19,14 @@ const LOW_DEGREE_FAR: [(usize, f64); 3] = [(1 << 16, 12.0), (1 << 19, 6.0), (usi
 /// How far the mean square of the degrees may exceed the square of their mean before ranking pays: below 2.7 it took 1.2 to 2.5 times as long
 /// as the ascending form on eight graphs, above 3.1 0.1 to 1.0 times on nine (but 1.6 times on a web graph whose hubs link near pages).
 const RANKED_SKEW: f64 = 3.0;
+/// Vectors an entry that the ascending form reads, below which it takes less than ranking does whatever the hubs: on preferential attachment numbered by
+/// age (.33 and .45) .37 to .42 of the time, on a bipartite graph whose sides follow each other (0) .28, at .9 and 1.0 as long, at 1.5 1.1 times and
+/// above that 2.8 times and more.
+const RANKED_VECTORS: f64 = 0.7;
+/// With hubs, pairs an entry that rows are compared one by one for at most, and the vertices that there are at most: preferential attachment of degree 6
+/// (.5) took .3 to .7 times as long as by the ascending form, of degree 20 (2.3) and a bipartite graph (2.3) 0.9 to 1.4 times.
+const LOW_PAIRS: f64 = 1.0;
+const LOW_PAIRS_NODES: usize = 1 << 19;
 /// Fewer vertices than this, with more neighbours than that, are ranked whatever their skew: all of them have a row of bits. Uniform graphs of 2, 8 and
 /// 16 thousand vertices took 0.9, 1.3 and 1.3 times as long as by the ascending form at a degree of 64, and 0.3 to 0.6 times at 95 to 127;
 /// communities of 15 thousand as long at 88.
@@ -74,9 +82,11 @@ impl TcForm {
     /// The same where neighbours are near each other, or may be anywhere.
     fn choose_where(s: &Stats, anywhere: bool) -> Self {
         let low = LOW_DEGREE_FAR.iter().find(|(nodes, _)| anywhere && s.nodes <= *nodes).map_or(LOW_DEGREE, |(_, degree)| *degree);
+        let hubs = s.skew > RANKED_SKEW;
+        let few = || if hubs { s.below().pairs <= LOW_PAIRS && s.nodes <= LOW_PAIRS_NODES } else { s.mean_degree <= low };
         match () {
-            () if dense(s) || s.skew > RANKED_SKEW => Self::Ranked,
-            () if s.mean_degree <= low => Self::Low,
+            () if dense(s) || hubs && s.below().vectors > RANKED_VECTORS => Self::Ranked,
+            () if few() => Self::Low,
             () => Self::Ascending,
         }
     }
@@ -115,6 +125,7 @@ impl Fused<TcConfig> for Cpu {
 mod tests {
     use super::*;
     use bitgraph_generate::{Control, Generator};
+    use bitgraph_sparse::{Coo, Duplicates};
 
     #[test]
     fn forms_suit_degrees_and_places() {
@@ -126,5 +137,12 @@ mod tests {
         assert_eq!(form("urand:12:16"), TcForm::Ascending);
         assert_eq!(form("urand:10:64"), TcForm::Ranked);
         assert_eq!(form("kron:12"), TcForm::Ranked);
+        // A path whose vertices all know one of sixteen hubs: the first ones in one numbering, the last ones in the other.
+        let hubs = |number: fn(u32) -> u32| {
+            let (rows, columns) = (16..9000).flat_map(|v| [(number(v), number(v - 1)), (number(v), number(v % 16))]).unzip();
+            let list = Coo { mirrored: true, ..Coo::pattern(9000, 9000, rows, columns) };
+            TcForm::choose(&Stats::of(&list.into_csr(Duplicates::First).unwrap().0))
+        };
+        assert_eq!([hubs(|v| v), hubs(|v| 8999 - v)], [TcForm::Low, TcForm::Ascending]);
     }
 }
