@@ -45,7 +45,11 @@ fn with_leaves(g: &Csr, hubs: &[u32], leaves: u32) -> Csr {
 fn search(what: &str, g: &Csr, source: u32, threads: usize, expected: &[&str]) {
     let levels = levels(g, source);
     let max_degree = expected.iter().any(|name| name.ends_with("by max-degree neighbours"));
-    let layout = bfs::BfsLayout::build_with(g, g, bfs::BfsOptions { max_degree, growing: false });
+    let layout = bfs::BfsLayout::build_with(
+        g,
+        g,
+        bfs::BfsOptions { max_degree, growing: false, at_will: expected.contains(&"bfs: by several at will") },
+    );
     let pool = Traced::new(threads);
     let reached = levels.iter().filter(|&&l| l >= 0).count() as u64;
     let edges: u64 = (0..g.nrows()).filter(|&v| levels[v] >= 0).map(|v| g.degree(v) as u64).sum();
@@ -84,6 +88,7 @@ fn breadth_first_search() {
         search("layers", &layers(200, 1000, 4), 17, threads, &["bfs: shared top-down"]);
         // It has more, and fewer than a twelfth of the rest.
         search("dense layers", &layers(30, 2400, 9), 17, threads, &["bfs: one level spread"]);
+        search("narrow layers", &layers(300, 70, 5), 17, threads, &["bfs: by several at will"]);
     }
     // Neighbours are near each other, and there are workers enough.
     search("dense layers", &layers(30, 2400, 9), 17, 4, &["bfs: a dense level shared top-down"]);

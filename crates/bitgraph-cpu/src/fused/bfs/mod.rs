@@ -1,10 +1,12 @@
-//! Fused breadth-first search: direction-switching over bitmaps where levels are wide, a prefetching queue where they are not.
+//! Fused breadth-first search: direction-switching over bitmaps where levels are wide, a prefetching queue where they are not, and threads that do not
+//! wait for each other where levels are many as well.
 //!
 //! A search fills one array of *marks*, levels or parents, whose unreached value has all bits set in either case. Levels do
 //! not depend on the number of threads or the instruction set. Parents that must not either are found after the levels, each
 //! as the smallest vertex of the level before. The bottom-up direction reads arcs into a vertex, so that directed graphs need
 //! their transpose.
 
+mod at_will;
 mod down;
 #[cfg(target_arch = "x86_64")]
 mod down_avx512;
@@ -18,7 +20,9 @@ mod state;
 mod up;
 
 use crate::Isa;
+use crate::fused::buckets::free::Own;
 use crate::fused::tc::work::Pool;
+use crate::{team, threads, trace};
 use bitgraph_algorithms::{Bfs, BfsConfig, BfsOutput};
 use bitgraph_backend::{Error, Result};
 use bitgraph_sparse::ahead;
@@ -46,7 +50,11 @@ pub struct BfsLayout {
     uneven: bool,
     /// Whether searches take more threads the longer they last.
     growing: bool,
+    /// Whether several threads search without waiting for each other.
+    at_will: bool,
     scratch: Pool<Scratch>,
+    /// Of searches at will.
+    members: Pool<Vec<Own<u32>>>,
 }
 
 /// What levels that are pushed over marks fetch before it is wanted.
@@ -82,11 +90,13 @@ pub struct BfsOptions {
     /// Whether a search begins on one thread and takes more of them the longer it lasts, instead of all at once. A search of less than
     /// 40 us then wakes one at most. Default: false.
     pub growing: bool,
+    /// Whether several threads search without waiting for each other at the end of a level, which pays where levels are many and narrow. Default: false.
+    pub at_will: bool,
 }
 
 impl Default for BfsOptions {
     fn default() -> Self {
-        Self { max_degree: true, growing: false }
+        Self { max_degree: true, growing: false, at_will: false }
     }
 }
 
@@ -131,7 +141,9 @@ impl BfsLayout {
             local: false,
             uneven: false,
             growing: options.growing,
+            at_will: options.at_will,
             scratch: Pool::default(),
+            members: Pool::default(),
         };
         let (Ok(o), Ok(i)) = (offsets(out), offsets(incoming)) else { return layout };
         if i.len() != o.len() {
@@ -170,6 +182,11 @@ impl BfsLayout {
     #[must_use]
     pub fn knows_max_degree(&self) -> bool {
         self.max_neighbour.is_some()
+    }
+    /// Whether several threads search without waiting for each other.
+    #[must_use]
+    pub fn searches_at_will(&self) -> bool {
+        self.at_will
     }
     /// Bytes of the layout, the memory that searches use again not counted.
     #[must_use]
@@ -212,6 +229,14 @@ impl BfsLayout {
             return Err(Error::VertexOutOfRange { vertex: source.into(), nodes: n as u64 });
         }
         config.control.check()?;
+        if self.at_will && threads::allowed() > 1 {
+            trace::enter("bfs: by several at will");
+            let (mut members, mut marks) = (self.members.take(), Vec::new());
+            let rows = ((o, out.indices()), self.ahead == Ahead::Beside, isa);
+            let found = team::with(usize::MAX, |team| at_will::search(rows, source, (&config.control, team), &mut marks, &mut members));
+            self.members.give(members);
+            return found.map(|found| (marks, found));
+        }
         let mut scratch = self.scratch.take();
         let (out, incoming) = ((o, out.indices()), (i, incoming.indices()));
         let found = Search { layout: self, out, incoming, parents, isa, control: &config.control }.run(source, &mut scratch)?;
@@ -221,7 +246,7 @@ impl BfsLayout {
     /// The CPU has `isa`.
     fn run_isa(&self, out: &Csr, incoming: &Csr, config: &BfsConfig, isa: Isa) -> Result<Bfs> {
         // Both arrays, and parents that nothing but the graph decides, follow from the levels.
-        let direct = config.output == BfsOutput::Parents && !config.deterministic;
+        let direct = config.output == BfsOutput::Parents && !config.deterministic && !self.at_will;
         let (marks, found) = self.search(out, incoming, config, direct, isa)?;
         let source = config.source;
         let (levels, parents) = match config.output {

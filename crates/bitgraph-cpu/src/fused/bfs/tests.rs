@@ -64,7 +64,8 @@ fn every_output_of_every_graph() {
     for (name, g) in graphs() {
         let n = g.nrows() as u32;
         let t = g.transpose();
-        for options in [BfsOptions::default(), BfsOptions { max_degree: false, growing: true }] {
+        let ways = [(true, false, false), (false, true, false), (false, false, true)];
+        for options in ways.map(|(max_degree, growing, at_will)| BfsOptions { max_degree, growing, at_will }) {
             let layout = BfsLayout::build_with(&g, &t, options);
             for source in [0, n / 2, n - 1, g.max_degree_row().unwrap_or(0)] {
                 let levels = plain(&g, source);

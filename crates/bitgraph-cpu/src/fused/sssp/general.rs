@@ -2,10 +2,10 @@
 //!
 //! Invariant: a row is pushed as a whole; buckets are `delta` wide.
 
-use super::arcs::{Arcs, Out, Task};
-use super::distance::Native;
-use super::free;
 use super::rounds::{self, Own};
+use crate::fused::buckets::arcs::{Arcs, Out, Task};
+use crate::fused::buckets::distance::Native;
+use crate::fused::buckets::free;
 use crate::fused::tc::work::Pool;
 use crate::team;
 use bitgraph_algorithms::SsspConfig;

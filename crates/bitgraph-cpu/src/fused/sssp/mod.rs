@@ -10,16 +10,13 @@
 //!
 //! One thread searches packed rows with buckets and cursors of its own (`packed::horizon`, `packed::fixed`), and two do where rows are long or levels
 //! of a mesh wide, each for its part of the vertices (`packed::pair`). More search in rounds (`rounds`) where vertices have many arcs, most of which
-//! are then never looked at, and otherwise without waiting for each other (`free`); so do two or more where rows are not packed, and one searches in
+//! are then never looked at, and otherwise without waiting for each other (`buckets::free`); so do two or more where rows are not packed, and one searches in
 //! rounds of its own.
+//! What they share with other searches by distance is in `buckets`.
 //!
 //! Float weights that are whole numbers 1..=255, small enough that every sum is exact, take the packed form as well.
 //! Invariant: distances do not depend on the form, the instruction set or the number of threads.
 
-mod arcs;
-mod bins;
-mod distance;
-mod free;
 mod general;
 mod packed;
 mod parents;
@@ -29,8 +26,9 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use distance::Distance;
+pub use super::buckets::distance::Distance;
 
+use super::buckets::distance::{self, Native, native_weights};
 use crate::fused::bfs::{self, BfsLayout};
 use crate::fused::tc::work::Pool;
 use bitgraph_algorithms::{BfsConfig, Sssp, SsspConfig};
@@ -38,7 +36,6 @@ use bitgraph_backend::{Error, Result, WeightStats};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::ahead;
 use bitgraph_sparse::{Buffer, Csr, Permutation, Values};
-use distance::{Native, native_weights};
 use general::General;
 
 /// Which variant searches.
@@ -49,6 +46,8 @@ pub enum SsspVariant {
     Steps,
     /// The same with the neighbours of maximum degree first.
     StepsMaxDegree,
+    /// The same by threads that do not wait for each other between levels.
+    StepsAtWill,
     /// Delta-stepping over CSR, for any weights.
     Buckets,
     /// Exact buckets over rows sorted by weight, for whole weights 1..=255.
@@ -133,10 +132,9 @@ impl SsspLayout {
             same("the weights of the transpose", weights.map_or(0, Values::len), w.map_or(0, Values::len))?;
         }
         let summary = WeightStats::of(out, weights)?;
-        let steps = matches!(variant, SsspVariant::Steps | SsspVariant::StepsMaxDegree);
         let packs = matches!(variant, SsspVariant::Packed | SsspVariant::PackedAtWill | SsspVariant::PackedRows);
-        let form = if steps && weights.is_none() && bfs::supports(out) {
-            let options = bfs::select::options(out, variant == SsspVariant::StepsMaxDegree);
+        let form = if let Some(way) = variant.way().filter(|_| weights.is_none() && bfs::supports(out)) {
+            let options = bfs::select::options(out, way);
             Form::Steps(BfsLayout::build_with(out, incoming.map_or(out, |(t, _)| t), options))
         } else if packs && packed::Packed::suits(out, &summary) {
             let (fixed, free) = (variant == SsspVariant::PackedRows, variant == SsspVariant::PackedAtWill);
@@ -174,6 +172,7 @@ impl SsspLayout {
     #[must_use]
     pub fn variant(&self) -> SsspVariant {
         match &self.form {
+            Form::Steps(b) if b.searches_at_will() => SsspVariant::StepsAtWill,
             Form::Steps(b) if b.knows_max_degree() => SsspVariant::StepsMaxDegree,
             Form::Steps(_) => SsspVariant::Steps,
             Form::Packed(p) if p.is_fixed() => SsspVariant::PackedRows,

@@ -6,7 +6,7 @@
 //! arcs away from a vertex with a nearer parent, so that no cycle of arcs of length zero can form. Smallest is told by the
 //! numbers that the caller knows the vertices by, so that a renumbered graph has the same tree.
 
-use super::distance::Native;
+use crate::fused::buckets::distance::Native;
 use bitgraph_algorithms::UNREACHED;
 use bitgraph_sparse::parallel;
 

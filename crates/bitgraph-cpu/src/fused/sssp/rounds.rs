@@ -13,9 +13,9 @@
 //! [`Rules::next`] from the leader's [`State`] and the sums of the posts, alike by all members. Distances do not depend on who found them.
 #![allow(unsafe_code)]
 
-use super::arcs::{Arcs, Places, Task};
-use super::distance::Native;
 use super::state::{Rules, State, Step, Sums};
+use crate::fused::buckets::arcs::{Arcs, Places, Task};
+use crate::fused::buckets::distance::Native;
 use crate::team::{self, Crew, Leader, Team, Turn};
 use crate::trace;
 use bitgraph_backend::{Error, Result};

@@ -3,7 +3,7 @@
 use super::packed::{CREW, HEAD, Packed};
 use super::{Distance, SsspLayout, SsspVariant};
 use crate::Cpu;
-use crate::fused::bfs;
+use crate::fused::bfs::{self, select::Way};
 use crate::fused::lists::lists;
 use crate::rates::{Cost, gather, in_orders, on_threads};
 use bitgraph_algorithms::{Sssp, SsspConfig, Typed};
@@ -13,13 +13,24 @@ use bitgraph_sparse::Stored;
 
 impl SsspVariant {
     /// Every variant.
-    pub const ALL: [Self; 6] = [Self::Steps, Self::StepsMaxDegree, Self::Buckets, Self::Packed, Self::PackedAtWill, Self::PackedRows];
+    pub const ALL: [Self; 7] =
+        [Self::Steps, Self::StepsMaxDegree, Self::StepsAtWill, Self::Buckets, Self::Packed, Self::PackedAtWill, Self::PackedRows];
+    /// The way of a search without weights.
+    pub(super) const fn way(self) -> Option<Way> {
+        match self {
+            Self::Steps => Some(Way::General),
+            Self::StepsMaxDegree => Some(Way::MaxDegree),
+            Self::StepsAtWill => Some(Way::AtWill),
+            Self::Buckets | Self::Packed | Self::PackedAtWill | Self::PackedRows => None,
+        }
+    }
     /// The name in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Steps => "bfs",
             Self::StepsMaxDegree => "bfs-max-degree",
+            Self::StepsAtWill => "bfs-at-will",
             Self::Buckets => "buckets",
             Self::Packed => "packed",
             Self::PackedAtWill => "packed-at-will",
@@ -96,7 +107,8 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
     let s = graph.stats();
     let (entries, nodes) = (s.entries as f64, s.nodes as f64);
     if graph.values().is_none() {
-        return bfs::select::variants(graph, [SsspVariant::Steps.name(), SsspVariant::StepsMaxDegree.name()]);
+        let of = |way| SsspVariant::ALL.into_iter().find(|v| v.way() == Some(way)).map_or("", SsspVariant::name);
+        return bfs::select::variants(graph, of);
     }
     let buckets = in_orders(graph, SsspVariant::Buckets.name(), |_, far| {
         Some(Cost { build: entries, run: 7.0 * entries * gather(far).sqrt() + 34.0 * nodes, why: "buckets over CSR" })

@@ -14,12 +14,12 @@ mod pair;
 mod rows;
 mod shared;
 
-use super::arcs::{self, Arcs};
-use super::free;
 use super::parents;
 use super::rounds::{self, Own};
 #[cfg(target_arch = "x86_64")]
 use crate::Isa;
+use crate::fused::buckets::arcs::{self, Arcs};
+use crate::fused::buckets::free;
 use crate::fused::tc::work::Pool;
 use crate::{team, threads, trace};
 use bitgraph_algorithms::SsspConfig;

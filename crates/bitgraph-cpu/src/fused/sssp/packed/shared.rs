@@ -5,10 +5,10 @@
 //! distance is looked at again when the distance is lowered. Pulls rely on distances below the window, which no one lowers any more.
 #![allow(unsafe_code)]
 
-use super::super::arcs::{Arcs, Out};
 use super::ops::{Ops, Portable, Sink, below};
 use super::rows::{HEAD, PAD, Rows};
 use crate::Isa;
+use crate::fused::buckets::arcs::{Arcs, Out};
 use bitgraph_sparse::ahead::{beside, fetch};
 use std::ops::Range;
 

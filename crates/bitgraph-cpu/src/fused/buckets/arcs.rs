@@ -16,7 +16,7 @@ const LISTED: usize = 256;
 const ROOM: usize = 32;
 
 /// What members push and pull over.
-pub(super) trait Arcs: Sync {
+pub(crate) trait Arcs: Sync {
     /// What distances are.
     type D: Native;
     /// Whether arcs may be left for later, to be pushed when they are due or pulled.
@@ -48,7 +48,7 @@ pub(super) trait Arcs: Sync {
 }
 
 /// What to search, and from where.
-pub(super) struct Task<'a, G: Arcs> {
+pub(crate) struct Task<'a, G: Arcs> {
     pub graph: &'a G,
     pub source: u32,
     pub target: Option<u32>,
@@ -56,7 +56,7 @@ pub(super) struct Task<'a, G: Arcs> {
 }
 
 /// Where a member puts what it finds.
-pub(super) struct Out<'a, D: Native> {
+pub(crate) struct Out<'a, D: Native> {
     pub dist: &'a [D::Cell],
     pub bins: &'a mut Bins<D>,
     pub settled: &'a mut Settled<D>,
@@ -113,7 +113,7 @@ impl<D: Native> Out<'_, D> {
 
 /// Where a member keeps what it finds, from run to run.
 #[derive(Debug)]
-pub(super) struct Places<D> {
+pub(crate) struct Places<D> {
     pub bins: Bins<D>,
     pub settled: Settled<D>,
     pub found: Found<D>,
@@ -136,7 +136,7 @@ impl<D: Native> Places<D> {
 
 /// What a batch of entries improves, until the distances are lowered.
 #[derive(Debug)]
-pub(super) struct Found<D> {
+pub(crate) struct Found<D> {
     vertices: Box<[u32]>,
     distances: Box<[D]>,
     len: usize,
@@ -166,7 +166,7 @@ impl<D: Native> Found<D> {
 
 /// Rows that a member settled and has not pushed wholly.
 #[derive(Debug)]
-pub(super) struct Settled<D> {
+pub(crate) struct Settled<D> {
     /// Vertices with the distances at which they were settled, and how many of their arcs were relaxed.
     pub rows: Vec<(u32, D, u32)>,
     /// The bucket that the next arc of each leads to; the largest if there is none.

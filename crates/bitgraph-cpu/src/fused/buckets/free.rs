@@ -40,7 +40,7 @@ struct Line<T>(T);
 
 /// What a member keeps from run to run.
 #[derive(Debug)]
-pub(super) struct Own<D> {
+pub(crate) struct Own<D> {
     places: Places<D>,
     batch: Chunk<D>,
     /// What others may take.
@@ -69,7 +69,7 @@ impl<D: Native> Own<D> {
 ///
 /// # Errors
 /// [`Error::Cancelled`].
-pub(super) fn search<G: Arcs>(task: &Task<'_, G>, team: &Team<'_>, dist: &mut [G::D], own: &mut Vec<Own<G::D>>) -> Result<()> {
+pub(crate) fn search<G: Arcs>(task: &Task<'_, G>, team: &Team<'_>, dist: &mut [G::D], own: &mut Vec<Own<G::D>>) -> Result<()> {
     trace::enter("sssp: by several at will");
     let members = team.workers();
     own.resize_with(members.max(own.len()), Own::new);

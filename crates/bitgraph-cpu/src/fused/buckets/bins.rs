@@ -8,11 +8,11 @@
 //! `size_of::<(D, u32)>()` bytes per queued entry, at most twice that for growth.
 
 /// Lists of the ring; a power of two, and more than twice the largest weight of packed rows.
-pub(super) const RING: u64 = 512;
+pub(crate) const RING: u64 = 512;
 
 /// The buckets.
 #[derive(Debug)]
-pub(super) struct Bins<D> {
+pub(crate) struct Bins<D> {
     ring: Vec<Vec<(D, u32)>>,
     occupied: [u64; RING as usize / 64],
     far: Vec<(u64, D, u32)>,

@@ -60,7 +60,7 @@ float_distance!(f32 f64);
 const LAST_BUCKET: u64 = 1 << 62;
 
 /// A type that searches work in: `u32`, `u64`, `f32` or `f64`.
-pub(super) trait Native: Scalar {
+pub(crate) trait Native: Scalar {
     /// A distance that several threads lower; laid out as the distance.
     type Cell: Sync;
     /// Distances as such.
@@ -158,7 +158,7 @@ macro_rules! native_float {
 native_float!(f32, u32, AtomicU32; f64, u64, AtomicU64;);
 
 /// Weights in the type that distances are summed in; shared if they are of that type already.
-pub(super) fn native_weights<D: Native>(values: &Values) -> Buffer<D> {
+pub(crate) fn native_weights<D: Native>(values: &Values) -> Buffer<D> {
     let any: &dyn Any = match values {
         Values::U32(b) => b,
         Values::U64(b) => b,
@@ -176,7 +176,7 @@ pub(super) fn native_weights<D: Native>(values: &Values) -> Buffer<D> {
 ///
 /// # Errors
 /// [`Error::Overflow`] if a distance does not fit; [`Error::Type`] for float distances asked for as integers.
-pub(super) fn convert<D: Native, T: Distance>(distances: Vec<D>) -> Result<Vec<T>> {
+pub(crate) fn convert<D: Native, T: Distance>(distances: Vec<D>) -> Result<Vec<T>> {
     if D::DTYPE.is_float() && !T::DTYPE.is_float() {
         return Err(Error::Type { operation: "sssp", expected: T::DTYPE, found: D::DTYPE });
     }
@@ -198,7 +198,7 @@ pub(super) fn convert<D: Native, T: Distance>(distances: Vec<D>) -> Result<Vec<T
 }
 
 /// The type that distances of `dtype` weights are summed in, where integers may need more than 32 bits.
-pub(super) fn native_type(dtype: DType, wide_floats: bool, bound: u128) -> DType {
+pub(crate) fn native_type(dtype: DType, wide_floats: bool, bound: u128) -> DType {
     match dtype {
         DType::F64 => DType::F64,
         DType::F16 | DType::Bf16 | DType::F32 => {
