@@ -4,7 +4,8 @@
 #include "tensor/rows_brief.cuh"
 
 namespace bg {
-constexpr f32 NO_ENTRY = -__builtin_huge_valf();
+/// The score of no entry.
+BG_DEVICE f32 no_entry() { return -__uint_as_float(0x7f800000u); }
 
 template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void gat_brief(const GatParams& p) {
     constexpr u32 HELD = WARP / LANES;
@@ -16,7 +17,7 @@ template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void gat_brief(const GatPara
     auto load_scores = [&](u32 row, const BriefRow<LANES>& of) {
         left = row < p.rows.row_count ? load_readonly(p.left + row) : 0.0f;
 #pragma unroll
-        for (u32 h = 0; h < HELD; h++) right[h] = of.has(h) ? load_readonly(p.right + of.columns[h]) : NO_ENTRY;
+        for (u32 h = 0; h < HELD; h++) right[h] = of.has(h) ? load_readonly(p.right + of.columns[h]) : no_entry();
     };
     load_scores(rows.row, rows.now);
     while (rows.goes_on(p.rows)) {
@@ -27,7 +28,7 @@ template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void gat_brief(const GatPara
         f32 weights[HELD], most = NO_SCORE, total = 0, sums[VECTOR] = {};
 #pragma unroll
         for (u32 h = 0; h < HELD; h++) {
-            weights[h] = rows.now.has(h) ? gat_score(own_left, right[h], p.slope) : NO_ENTRY;
+            weights[h] = rows.now.has(h) ? gat_score(own_left, right[h], p.slope) : no_entry();
             most = fmaxf(most, weights[h]);
         }
         load_scores(rows.row + rows.groups, rows.next);
