@@ -8,6 +8,12 @@ macro_rules! of_features {
     ($($kernel:literal $tail:literal),+ $(,)?) => {
         &[$(concat!($kernel, "_f32", $tail), concat!($kernel, "_f16", $tail), concat!($kernel, "_bf16", $tail)),+]
     };
+    ($($kernel:literal $tail:literal),+ ; halves $($half:literal $end:literal),+ $(,)?) => {
+        &[
+            $(concat!($kernel, "_f32", $tail), concat!($kernel, "_f16", $tail), concat!($kernel, "_bf16", $tail)),+,
+            $(concat!($half, "_f16", $end), concat!($half, "_bf16", $end)),+
+        ]
+    };
 }
 
 mod bits;

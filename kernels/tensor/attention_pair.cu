@@ -7,25 +7,6 @@
 #include "tensor/attention_pair.cuh"
 
 namespace bg {
-struct PairParams {
-    RowTasks rows;
-    const void* query;      // rows x columns
-    const void* key;        // matrix columns x columns
-    const void* values;     // matrix columns x columns
-    const f32* parameter;   // of cosines: beta; of sums: the vector, of all columns; else null
-    void* output;           // rows x columns
-    f32* lse;               // rows x heads; null if it is not wanted
-    f32* partial;           // as GatParams::partial
-    u32 columns;
-    u32 heads;
-    u32 head_columns;
-    f32 factor;
-    f32 slope;
-    u32 unused;
-    AttentionEnd end;
-    AttentionDropout dropout;
-};
-
 /// The vectors of a row as they are; zeros unless `wanted`.
 template <class T, u32 VECTOR, u32 LANES, u32 PARTS>
 BG_DEVICE void load_raw(const LaneColumns<VECTOR, LANES, PARTS>& lanes, uint4 (&x)[PARTS], const T* row, bool wanted) {

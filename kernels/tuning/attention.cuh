@@ -14,6 +14,14 @@ constexpr u32 PIECE_ENTRIES = 256;
 /// Entries of a side of a warp in flight at once, of vectors of 16 bytes.
 constexpr u32 PAIRS_AHEAD = 4;
 
+// tensor/attention_pair_groups.cuh
+/// Blocks of a multiprocessor at once, by which it is reckoned how many times a launch fills the device.
+constexpr u32 PAIR_BLOCKS = 6;
+/// Times that blocks fill the device from which a group of lanes takes two rows of a kind, and four. Dot products of f16 over grid:1000x1000, 160
+/// times: .56 ms with one, .47 with two or four; er100k, 8 times: .114, .115, .126 (64 columns); PubMed, 3 times: .019, .027, .044.
+constexpr u32 FEW_WAVES = 8;
+constexpr u32 MANY_WAVES = 32;
+
 // tensor/attention_gat_backward_tiles.cu
 /// Steps of 16 entries that a warp has in shared memory.
 constexpr u32 BACKWARD_STEPS = 2;

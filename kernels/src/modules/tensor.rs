@@ -234,6 +234,24 @@ pub const MODULES: &[Listed] = &[
         ],
     },
     Listed {
+        name: "tensor/attention_pair_rows",
+        kernels: of_features![
+            "attention_dot_rows" "_64", "attention_dot_rows" "_128",
+            "attention_cosine_rows" "_64", "attention_cosine_rows" "_128",
+            "attention_sum_rows" "_64", "attention_sum_rows" "_128";
+            halves "attention_dot_rows" "_256", "attention_cosine_rows" "_256", "attention_sum_rows" "_256",
+        ],
+    },
+    Listed {
+        name: "tensor/attention_pair_heads",
+        kernels: of_features![
+            "attention_dot_heads" "_64", "attention_dot_heads" "_128",
+            "attention_cosine_heads" "_64", "attention_cosine_heads" "_128",
+            "attention_sum_heads" "_64", "attention_sum_heads" "_128";
+            halves "attention_dot_heads" "_256", "attention_cosine_heads" "_256", "attention_sum_heads" "_256",
+        ],
+    },
+    Listed {
         name: "tensor/attention_pair_backward_rows",
         kernels: of_features![
             "attention_dot_backward" "_64", "attention_dot_backward" "_128", "attention_dot_backward" "_256",

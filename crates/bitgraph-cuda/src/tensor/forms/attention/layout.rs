@@ -15,7 +15,7 @@ use bitgraph_kernels::constant;
 pub(crate) const WARPS_ENOUGH: u64 = constant("tuning/attention.cuh", "WARPS_ENOUGH");
 /// Tasks below which windows are narrowed.
 pub(crate) const TASKS_ENOUGH: u64 = constant("tuning/attention.cuh", "TASKS_ENOUGH");
-/// The same of attention whose scores are formed of two rows: PubMed takes .034 ms for .040, kron:14 .070 for .082 (f16, 128 columns, H200).
+/// The same of attention whose scores are formed of two rows, where warps take them: kron:14 .070 ms for .082 (f16, 128 columns, H200).
 pub(super) const PAIRS_ENOUGH: u64 = 4 * TASKS_ENOUGH;
 /// Entries of a piece at least, where rows of small matrices are cut further: a warp waits for memory once for every few of them. The row of 169
 /// entries of Cora's 2708 took 79 us of a backward pass as one piece (H200, 128 columns).
@@ -107,7 +107,7 @@ const PART_BITS: u32 = constant("tuning/attention.cuh", "PART_BITS") as u32;
 
 /// Entries of a piece at most, of which a longer piece is made shorter where the matrix is small: a piece takes as long as its entries, all of them
 /// together as long as `enough` warps take. A power of two.
-fn shortened(piece: u32, entries: usize, enough: u64) -> u32 {
+pub(super) fn shortened(piece: u32, entries: usize, enough: u64) -> u32 {
     let even = 4 * entries as u64 / enough.max(1);
     piece.min(even.clamp(FEWEST_ENTRIES, 1 << 30).next_power_of_two() as u32)
 }

@@ -4,20 +4,20 @@
 //! Alon, Yahav, How Attentive are Graph Attention Networks?, 2022.
 
 use super::gat::{AttentionEnd, EndParams, partial_len};
-use super::layout::{Cut, PAIRS_ENOUGH, Products, RowTasks, RowTasksParams};
-use super::select::Pair;
+use super::layout::{Cut, PAIRS_ENOUGH, Products, RowTasks, RowTasksParams, shortened};
+use super::select::{Order, Pair, Turns};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::matrix::CudaMatrix;
-use crate::primitives::{degrees, reduce};
+use crate::primitives::{degrees, reduce, threads};
 use crate::tensor::attention::DropoutParams;
-use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
-use crate::{DeviceCsr, Result};
+use crate::tensor::forms::{Feature, THREADS, address, expect_len, head_width, is_aligned, launch_warps};
+use crate::{DeviceCsr, Result, skew};
 use bitgraph_backend::Error as Base;
 use bitgraph_tensor::Dropout;
 use std::marker::PhantomData;
 
 parameters! {
-    struct PairParams = "tensor/attention_pair.cu" "bg::PairParams" {
+    struct PairParams = "tensor/attention_pair.cuh" "bg::PairParams" {
         rows: RowTasksParams,
         query: DevicePtr<u8>,
         key: DevicePtr<u8>,
@@ -31,6 +31,8 @@ parameters! {
         head_columns: u32,
         factor: f32,
         slope: f32,
+        single: u32,
+        turns: u32,
         unused: u32,
         end: EndParams,
         dropout: DropoutParams,
@@ -59,6 +61,8 @@ pub enum PairScore<'a> {
         slope: f32,
     },
 }
+
+const WARP: u32 = 32;
 
 /// The operands of attention whose scores are formed of two rows.
 #[derive(Clone, Copy, Debug)]
@@ -92,15 +96,14 @@ pub struct PairLayout<T> {
     columns: usize,
     heads: usize,
     form: Pair,
-    /// Whether short rows are taken side by side.
-    short: bool,
+    order: Order,
     partial: Buffer<f32>,
     element: PhantomData<fn() -> T>,
 }
 
 impl<T: Feature> PairLayout<T> {
     /// Lays out a matrix for queries, keys and values of `columns` columns each, 256 at most, in `heads` equal heads. None if its offsets are
-    /// 64 bits wide. O(rows) on the device; waits.
+    /// 64 bits wide. A sort of the rows on the device; waits.
     ///
     /// # Errors
     /// Heads that do not divide the columns; more columns than a warp holds; out of memory.
@@ -119,6 +122,20 @@ impl<T: Feature> PairLayout<T> {
         (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
         let form = Pair::of::<T>(columns, head_width(columns, heads)?)?;
+        match form.groups::<T>(csr.rows, csr.nnz, (columns, heads), enough) {
+            Some(lanes) if products == Products::Many => Self::by_length(device, csr, (columns, heads), (form, lanes), enough),
+            _ => Self::in_windows(device, csr, columns, heads, (enough, products)),
+        }
+    }
+    /// As [`PairLayout::with_enough`], rows in their order.
+    pub(super) fn in_windows(
+        device: &Device,
+        csr: &DeviceCsr,
+        columns: usize,
+        heads: usize,
+        (enough, products): (u64, Products),
+    ) -> Result<Option<Self>> {
+        let form = Pair::of::<T>(columns, head_width(columns, heads)?)?;
         let longest = match products {
             Products::Many => reduce(device, &degrees(device, csr)?)?.max,
             Products::Few(longest) => longest.unwrap_or(u32::MAX),
@@ -126,8 +143,22 @@ impl<T: Feature> PairLayout<T> {
         let narrowest = form.side_by_side::<T>(csr.rows, csr.nnz, longest, enough);
         let cut = Cut::Windows { widest: form.window(), narrowest, enough };
         let Some(tasks) = RowTasks::build(device, csr, cut, products)? else { return Ok(None) };
+        let order = if narrowest > 1 { Order::SideBySide } else { Order::Windows };
+        Self::over(device, tasks, (columns, heads), form, order).map(Some)
+    }
+    /// Rows in the order of their lengths, so many lanes for each.
+    fn by_length(device: &Device, csr: &DeviceCsr, shape: (usize, usize), (form, lanes): (Pair, u32), enough: u64) -> Result<Option<Self>> {
+        let longest = reduce(device, &degrees(device, csr)?)?.max;
+        let piece = shortened(Pair::piece(lanes), csr.nnz, enough * u64::from(WARP / lanes));
+        let Some(tasks) = RowTasks::build(device, csr, Cut::ByLength { piece }, Products::Many)? else { return Ok(None) };
+        let skewed = skew::ratio(longest, csr.rows, csr.nnz) >= skew::SKEWED;
+        let (threads, sms) = (threads(device, THREADS), device.properties().sms);
+        let turns = Turns::of(tasks.parameters.task_count, tasks.parameters.piece_count, (lanes, skewed), (threads, sms));
+        Self::over(device, tasks, shape, form, Order::ByLength(turns)).map(Some)
+    }
+    fn over(device: &Device, tasks: RowTasks, (columns, heads): (usize, usize), form: Pair, order: Order) -> Result<Self> {
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
-        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, short: narrowest > 1, partial, element: PhantomData }))
+        Ok(Self { device: device.clone(), tasks, columns, heads, form, order, partial, element: PhantomData })
     }
     /// `output(i) = sum over the entries (i, j) of p(i, j) values(j)`, head by head, `p` the softmax of the scores over the entries of row `i`;
     /// 0 for a row without entries. `lse`, if wanted, gets the logarithm of the sum of the exponentials of the scores, rows x heads.
@@ -148,7 +179,13 @@ impl<T: Feature> PairLayout<T> {
         expect_len(name, "the result", tasks.rows, self.columns, output.len())?;
         lse.map_or(Ok(()), |lse| expect_len(name, "the sums of the softmax", tasks.rows, self.heads, lse.len()))?;
         let aligned = [input.query, input.key, input.values, output].into_iter().all(is_aligned);
-        let kernel = if aligned { self.form } else { Pair::Plain }.kernel::<T>(scored.kind, self.short);
+        let form = if aligned { self.form } else { Pair::Plain };
+        let (module, kernel) = form.kernel::<T>(scored.kind, self.order, self.heads);
+        let (count, threads) = (tasks.parameters.task_count, threads(&self.device, THREADS));
+        let (warps, single, turns) = match (form, self.order) {
+            (Pair::Rows(_), Order::ByLength(turns)) => (turns.blocks(count, threads) * (threads / WARP), turns.single, turns.turns),
+            _ => (count, 0, 1),
+        };
         let parameters = PairParams {
             rows: tasks.parameters,
             query: address(input.query),
@@ -163,12 +200,14 @@ impl<T: Feature> PairLayout<T> {
             head_columns: (self.columns / self.heads) as u32,
             factor: scored.factor,
             slope: scored.slope,
+            single,
+            turns,
             unused: 0,
             end: end.parameters(self.columns)?,
             dropout: DropoutParams::of(&self.device, input.dropout.as_ref()),
         };
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
-        unsafe { launch_warps(&self.device, "tensor/attention_pair", &kernel, tasks.parameters.task_count, &parameters) }
+        unsafe { launch_warps(&self.device, module, &kernel, warps, &parameters) }
     }
     /// Compares the operands with the matrix; the score.
     pub(super) fn checked(&self, name: &'static str, input: &PairInput<'_, T>) -> Result<Scored> {
@@ -206,7 +245,7 @@ impl<T: Feature> PairLayout<T> {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        format!("{}; {}", self.form.kernel::<T>("dot", self.short), self.tasks.explain())
+        format!("{}; {}", self.form.kernel::<T>("dot", self.order, self.heads).1, self.tasks.explain())
     }
     /// Bytes beyond the matrix.
     #[must_use]

@@ -102,7 +102,7 @@ impl<T: Feature> PairBackwardLayout<T> {
         (columns, heads): (usize, usize),
         (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
-        let Some(forward) = PairLayout::<T>::with_enough(device, csr, columns, heads, (enough, products))? else { return Ok(None) };
+        let Some(forward) = PairLayout::<T>::in_windows(device, csr, columns, heads, (enough, products))? else { return Ok(None) };
         let Pair::Rows(width) = forward.form() else { return Ok(None) };
         let cut = Cut::Windows { widest: forward.form().window(), narrowest: 1, enough };
         let Some(transposed) = RowTasks::build(device, transposed, cut, products.transposed())? else { return Ok(None) };

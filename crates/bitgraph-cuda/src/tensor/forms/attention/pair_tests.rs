@@ -1,12 +1,13 @@
 //! Attention by dot products, cosines and sums against sums of `f64`.
 
 use super::layout::Products;
+use super::select::Turns;
 use super::tests::{PRODUCTS, SLOPE};
 use super::{PairInput, PairLayout, PairScore};
 use crate::device::testing::device;
 use crate::device::{Buffer, Device};
 use crate::tensor::forms::testing::{Tested, features, graphs, lists, rubbish};
-use bitgraph_sparse::Csr;
+use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_tensor::Dropout;
 use half::{bf16, f16};
 
@@ -34,7 +35,11 @@ pub(super) fn score(kind: Kind, query: &[f64], key: &[f64], parameter: &[f64]) -
 
 fn agrees<T: Tested>(device: &Device, of: (&str, &Csr), kind: Kind, sizes: (usize, usize), shared: bool, enough: u64) {
     for products in PRODUCTS {
-        agree::<T>(device, of, kind, sizes, shared, (enough, products));
+        agree::<T>(device, of, kind, sizes, shared, (enough, products), false);
+    }
+    // What would be taken by length, in windows.
+    if enough == 0 {
+        agree::<T>(device, of, kind, sizes, shared, (enough, Products::Many), true);
     }
 }
 fn agree<T: Tested>(
@@ -44,8 +49,10 @@ fn agree<T: Tested>(
     (columns, heads): (usize, usize),
     shared: bool,
     enough: (u64, Products),
+    windows: bool,
 ) {
-    let case = format!("{name}, {kind:?}, {}, {columns} columns, {heads} heads, shared {shared}, {enough:?} tasks", T::NAME);
+    let case =
+        format!("{name}, {kind:?}, {}, {columns} columns, {heads} heads, shared {shared}, {enough:?} tasks, windows {windows}", T::NAME);
     let (n, m, width) = (csr.nrows(), csr.ncols(), columns / heads);
     let (query, mut q) = features::<T>(device, n, columns, 1);
     if n > 2 {
@@ -59,7 +66,8 @@ fn agree<T: Tested>(
         Kind::Cosine => (device.upload(&[3.0]).unwrap(), vec![3.0]),
         _ => features::<f32>(device, 1, columns, 4),
     };
-    let layout = PairLayout::<T>::with_enough(device, &lists(device, csr), columns, heads, enough).unwrap().unwrap();
+    let build = if windows { PairLayout::<T>::in_windows } else { PairLayout::<T>::with_enough };
+    let layout = build(device, &lists(device, csr), columns, heads, enough).unwrap().unwrap();
     let (output, sums) = (rubbish::<T>(device, n * columns), rubbish::<f32>(device, n * heads));
     let score_of = match kind {
         Kind::Dot => PairScore::Dot { factor: 0.7 },
@@ -107,17 +115,51 @@ fn all<T: Tested>(shapes: &[(usize, usize)]) {
 
 #[test]
 fn pairs_of_f16() {
-    all::<f16>(&[(8, 1), (64, 8), (128, 1), (24, 3), (7, 1), (200, 1)]);
+    all::<f16>(&[(8, 1), (64, 8), (128, 1), (128, 4), (24, 3), (7, 1), (200, 1), (256, 2)]);
 }
 
 #[test]
 fn pairs_of_bf16() {
-    all::<bf16>(&[(16, 2), (64, 1), (128, 4), (152, 1), (12, 2)]);
+    all::<bf16>(&[(16, 2), (64, 1), (128, 1), (128, 4), (152, 1), (256, 8), (12, 2)]);
 }
 
 #[test]
 fn pairs_of_f32() {
-    all::<f32>(&[(8, 1), (64, 2), (128, 1), (200, 1), (12, 3), (7, 7)]);
+    all::<f32>(&[(8, 1), (64, 2), (128, 1), (128, 8), (200, 1), (12, 3), (7, 7)]);
+}
+
+#[test]
+fn groups_go_on_from_row_to_row() {
+    let Some(device) = device() else { return };
+    let rows = 20_000u32;
+    // Up to three entries a row, or some rows of more than a piece besides.
+    for long in [0, 70] {
+        let of_row = |i: u32| if long > 0 && i % 5000 == 7 { long } else { i % 4 };
+        let (r, c) = (0..rows).flat_map(|i| (0..of_row(i)).map(move |k| (i, (i + 3 * k) % rows))).unzip();
+        let csr = Coo::pattern(rows as usize, rows as usize, r, c).into_csr(Duplicates::First).unwrap().0;
+        for kind in [Kind::Dot, Kind::Sum] {
+            agree::<f16>(&device, ("many short rows", &csr), kind, (8, 1), false, (0, Products::Many), false);
+        }
+    }
+}
+
+#[test]
+fn every_task_has_a_group_of_lanes() {
+    for (tasks, pieces) in [(0, 0), (1, 0), (1, 1), (40, 7), (5_000, 33), (40_001, 0), (40_001, 40_001), (300_000, 1_000)] {
+        for (lanes, skewed) in [(8, false), (16, true), (32, true), (32, false)] {
+            let (threads, groups) = (128, 128 / lanes);
+            let turns = Turns::of(tasks, pieces, (lanes, skewed), (threads, 3));
+            // As the kernels reckon it.
+            let mut next = 0;
+            for block in 0..turns.blocks(tasks, threads) {
+                let each = if block < turns.single { 1 } else { turns.turns };
+                assert_eq!((block * each - turns.single * (each - 1)) * groups, next);
+                assert!(next < tasks && (each == 1 || next >= pieces));
+                next += groups * each;
+            }
+            assert!(next >= tasks);
+        }
+    }
 }
 
 #[test]
