@@ -41,6 +41,10 @@ constexpr u32 PART_BITS = 16;
 constexpr u32 SHORTEST_PIECE = 128;
 constexpr u32 LONGEST_PIECE = 512;
 constexpr u32 PIECE_BYTES = 250000000;
+/// Groups of 16 lanes, or of 8, among which the entries of a small graph are shared, a quarter of them a piece at most: pieces of PubMed's rows have 32
+/// entries and not 128, .0166 ms for .0261 (f16, 128 columns), email-Enron's 64, .0250 for .0305. Of a Kronecker graph of 200 thousand entries 32 are
+/// 1.2 times as slow as 64, and as 128.
+constexpr u32 PIECES_ENOUGH = 25000;
 /// Blocks of halves that go on from row to row, for each that the device holds at once: with 4 of them mesh:50x50x80 takes .081 and .142 ms for
 /// .087 and .168 (F=64 and 128), grids .94, shuffled graphs 1.00 to 1.03 of the time. Of f32 more than 1 take 1.1 to 1.2 times as long on grids.
 constexpr u32 BRIEF_TURNS_HALVES = 4;

@@ -1,5 +1,6 @@
 //! Which form of attention runs: by the element type, the width of a head, and the number of heads.
 
+use super::layout::shortened;
 use crate::Result;
 use crate::tensor::forms::{Feature, is_half};
 use bitgraph_backend::Error as Base;
@@ -22,6 +23,7 @@ pub(super) const SLOTS: usize = 8;
 const PIECE_BYTES: u64 = constant("tuning/attention.cuh", "PIECE_BYTES");
 const BACKWARD_STEPS: u32 = constant("tuning/attention.cuh", "BACKWARD_STEPS") as u32;
 pub(in crate::tensor::forms) const SHORTEST_PIECE: u64 = constant("tuning/attention.cuh", "SHORTEST_PIECE");
+const PIECES_ENOUGH: u64 = constant("tuning/attention.cuh", "PIECES_ENOUGH");
 const LONGEST_PIECE: u64 = constant("tuning/attention.cuh", "LONGEST_PIECE");
 pub(in crate::tensor::forms) const BRIEF_TURNS_HALVES: u64 = constant("tuning/attention.cuh", "BRIEF_TURNS_HALVES");
 
@@ -50,12 +52,10 @@ impl Form {
     }
     /// Entries of a piece of a row that lanes take: a long row's pieces are to end before the others, and are few.
     pub(super) fn piece<T: Feature>(self, entries: usize, columns: usize) -> u32 {
-        if self == Self::Rows(8) {
-            return SHORTEST_PIECE as u32;
-        }
         let bytes = (entries as u64).saturating_mul((columns * size_of::<T>()) as u64);
-        let steps = bytes.div_ceil(PIECE_BYTES).clamp(1, LONGEST_PIECE / SHORTEST_PIECE);
-        (SHORTEST_PIECE * steps.next_power_of_two()) as u32
+        let steps = if self == Self::Rows(8) { 1 } else { bytes.div_ceil(PIECE_BYTES).clamp(1, LONGEST_PIECE / SHORTEST_PIECE) };
+        let piece = (SHORTEST_PIECE * steps.next_power_of_two()) as u32;
+        shortened(piece, entries, PIECES_ENOUGH * 16 / u64::from(self.lanes().max(16)))
     }
     /// The module and the kernel; of one head, the lanes of a row share the work of its scores.
     pub(super) fn kernel<T: Feature>(self, heads: usize) -> (&'static str, String) {
