@@ -194,7 +194,7 @@ impl BfsLayout {
         8 * self.closed.len() as u64 + self.max_neighbour.as_ref().map_or(0, |h| 4 * h.len() as u64)
     }
     /// Searches from `config.source`. `out` and `incoming` are those that the layout was built from. O(n + nnz) time, mostly
-    /// far less; n / 2 bytes beside the result and n / 8 for each thread, used again.
+    /// far less; n / 2 bytes beside the result and n / 8 for each thread, used again, at will 8 for each vertex that is queued at once.
     ///
     /// # Errors
     /// [`Error::NotSquare`], [`Error::Unsupported`] (see [`supports`]), [`Error::Shape`] if the layout is of another graph,
