@@ -24,6 +24,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 const SHIFT: u32 = 2;
 /// How many entries ahead rows are fetched; where they are, twice as many.
 const AHEAD: usize = 6;
+/// Vertices at most: a gather takes places of 31 bits.
+pub(super) const MOST_NODES: usize = 1 << 31;
 /// Vertices that are filled, and counted, together.
 const PIECE: usize = 1 << 14;
 
@@ -35,7 +37,7 @@ struct Steps<'a> {
     near: bool,
 }
 
-/// The levels from `source` in `marks`, which has room for all vertices. The CPU has `isa`.
+/// The levels from `source` in `marks`, for at most [`MOST_NODES`] vertices. The CPU has `isa`.
 ///
 /// # Errors
 /// [`bitgraph_backend::Error::Cancelled`].
@@ -95,7 +97,7 @@ impl Arcs for Steps<'_> {
         let valid = out.valid(entries);
         match self.isa {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the CPU has the instructions; vertices that are queued have rows, and their neighbours levels.
+            // SAFETY: the CPU has the instructions; vertices that are queued have rows, and their neighbours levels, at most `MOST_NODES`.
             Isa::Avx512 => unsafe { self.avx512(&valid, out) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as before.
@@ -137,7 +139,7 @@ impl Steps<'_> {
         }
     }
     /// # Safety
-    /// The CPU has the instructions; queued are vertices of a valid pattern, and `out` has a distance for each vertex.
+    /// The CPU has the instructions; queued are vertices of a valid pattern of at most [`MOST_NODES`], and `out` has a distance for each.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,bmi1,bmi2,popcnt,lzcnt")]
     unsafe fn avx512(&self, entries: &[(u32, u32)], out: &mut Out<'_, u32>) {

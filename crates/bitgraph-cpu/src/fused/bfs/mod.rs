@@ -229,7 +229,7 @@ impl BfsLayout {
             return Err(Error::VertexOutOfRange { vertex: source.into(), nodes: n as u64 });
         }
         config.control.check()?;
-        if self.at_will && threads::allowed() > 1 {
+        if self.at_will && threads::allowed() > 1 && n <= at_will::MOST_NODES {
             trace::enter("bfs: by several at will");
             let (mut members, mut marks) = (self.members.take(), Vec::new());
             let rows = ((o, out.indices()), self.ahead == Ahead::Beside, isa);

@@ -29,6 +29,8 @@ const ALL_HUBS: usize = 16384;
 const DENSE: usize = 8;
 /// Bytes of bit rows an entry otherwise, about: every run writes them all, and they pay where rows are read often.
 const HUB_BYTES: usize = 2;
+/// Vertices whose ranks a gather finds, which takes places of 31 bits.
+const GATHERED: usize = 1 << 31;
 /// Words of a block of bits.
 pub(super) const BLOCK: usize = 8;
 
@@ -97,6 +99,7 @@ pub(super) fn count(
     team: &Team<'_>,
 ) -> Result<u64> {
     let n = offsets.len() - 1;
+    let isa = if n <= GATHERED { isa } else { Isa::Portable };
     let blocks = chunks(offsets, (indices.len() + n) / 256 + 4096);
     let hubs = hubs(n, indices.len());
     reserve(&mut lists.rank, n);
