@@ -78,18 +78,38 @@ impl HostGraph {
     }
 }
 
+/// A square pattern without its loops.
+fn bare<B: TensorBackend>(pattern: &Csr) -> Result<Csr, B::Error> {
+    if !pattern.is_square() {
+        let (expected, found) = (pattern.nrows() as u64, pattern.ncols() as u64);
+        return Err(crate::refused::<B>(crate::Error::Size { what: "columns of the adjacency", expected, found }));
+    }
+    Ok(pattern.filter_with_positions(|i, j| i != j).0)
+}
+
+/// The matrix whose row `g` names the nodes of graph `g`, of so many nodes each.
+fn membership<B: TensorBackend>(backend: &B, sizes: &[usize], nodes: usize) -> Result<Matrix<B>, B::Error> {
+    let mut offsets = vec![0usize];
+    offsets.extend(sizes.iter().scan(0, |end, size| {
+        *end += size;
+        Some(*end)
+    }));
+    let found = offsets[sizes.len()];
+    if nodes != found {
+        let (expected, found) = (nodes as u64, found as u64);
+        return Err(crate::refused::<B>(crate::Error::Size { what: "nodes of the graphs", expected, found }));
+    }
+    let members = Csr::new(sizes.len(), nodes, Offsets::from_usizes(&offsets), Buffer::from((0..nodes as u32).collect::<Vec<_>>()));
+    Matrix::new(backend, &members.map_err(|e| B::Error::from(bitgraph_backend::Error::from(e)))?, None, FormatKind::Csr)
+}
+
 impl<B: TensorBackend, R: Real> Graph<B, R> {
     /// From a square pattern, whose loops are left out. O(entries).
     ///
     /// # Errors
     /// A pattern that is not square; out of memory.
     pub fn new(backend: &B, pattern: &Csr) -> Result<Self, B::Error> {
-        if !pattern.is_square() {
-            let (expected, found) = (pattern.nrows() as u64, pattern.ncols() as u64);
-            return Err(crate::refused::<B>(crate::Error::Size { what: "columns of the adjacency", expected, found }));
-        }
-        let (bare, _) = pattern.filter_with_positions(|i, j| i != j);
-        Self::on(backend, HostGraph::whole(bare))
+        Self::on(backend, HostGraph::whole(bare::<B>(pattern)?))
     }
     /// A graph of host memory.
     pub(crate) fn on(backend: &B, host: HostGraph) -> Result<Self, B::Error> {
@@ -180,19 +200,13 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     /// # Errors
     /// As [`Graph::new`]; [`Error::Size`](crate::Error::Size) for other nodes than the sizes ask for.
     pub fn of_graphs(backend: &B, pattern: &Csr, sizes: &[usize]) -> Result<Self, B::Error> {
-        let mut offsets = vec![0usize];
-        offsets.extend(sizes.iter().scan(0, |end, size| {
-            *end += size;
-            Some(*end)
-        }));
-        let (nodes, found) = (pattern.nrows(), offsets[sizes.len()]);
-        if nodes != found {
-            let (expected, found) = (nodes as u64, found as u64);
-            return Err(crate::refused::<B>(crate::Error::Size { what: "nodes of the graphs", expected, found }));
-        }
-        let members = Csr::new(sizes.len(), nodes, Offsets::from_usizes(&offsets), Buffer::from((0..nodes as u32).collect::<Vec<_>>()));
-        let members = members.map_err(|e| B::Error::from(bitgraph_backend::Error::from(e)))?;
-        Ok(Self { membership: Some(Matrix::new(backend, &members, None, FormatKind::Csr)?), ..Self::new(backend, pattern)? })
+        Ok(Self { membership: Some(membership(backend, sizes, pattern.nrows())?), ..Self::new(backend, pattern)? })
+    }
+    /// The same, to be trained on once, with so many neighbours of a node and nodes of a graph at most.
+    pub(crate) fn of_graphs_once(backend: &B, pattern: &Csr, sizes: &[usize], (neighbours, nodes): (u32, u32)) -> Result<Self, B::Error> {
+        let membership = membership(backend, sizes, pattern.nrows())?.short_lived(nodes);
+        let host = HostGraph::whole(bare::<B>(pattern)?).short_lived(neighbours);
+        Ok(Self { membership: Some(membership), ..Self::on(backend, host)? })
     }
     /// The same with batch normalisation by the statistics of these nodes alone at inference: those that were trained on, where there are others.
     ///

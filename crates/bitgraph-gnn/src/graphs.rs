@@ -131,6 +131,8 @@ pub struct GraphRun<'a, B: TensorBackend, T: Float> {
     split: Nodes,
     batch: usize,
     seed: u64,
+    /// Neighbours of a node, and nodes of a graph, at most.
+    longest: (u32, u32),
     /// All graphs, with the statistics of those for training.
     whole: Graph<B, T::Real>,
     features: Features<B, T>,
@@ -166,6 +168,8 @@ impl<'a, B: TensorBackend, T: Float> GraphRun<'a, B, T> {
         let trained: Vec<u32> = split.train.iter().flat_map(|&g| set.nodes_of(g)).map(|v| v as u32).collect();
         let sizes: Vec<usize> = (0..set.len()).map(|g| set.nodes_of(g as u32).len()).collect();
         let parameters = model.start(backend, seed)?;
+        let neighbours = (0..set.graph().nrows()).map(|v| set.graph().degree(v)).max().unwrap_or_default();
+        let longest = (neighbours as u32, sizes.iter().copied().max().unwrap_or_default() as u32);
         Ok(Self {
             model,
             set,
@@ -173,6 +177,7 @@ impl<'a, B: TensorBackend, T: Float> GraphRun<'a, B, T> {
             split,
             batch,
             seed,
+            longest,
             whole: Graph::of_graphs(backend, set.graph(), &sizes)?.with_statistics_of(&trained)?,
             features: set.features().on(backend)?,
             gradients: Gradients::new(backend, model.layout())?,
@@ -216,7 +221,7 @@ impl<'a, B: TensorBackend, T: Float> GraphRun<'a, B, T> {
             _ => refused::<B>(Error::Combination { what: "a batch of graphs", why: "it has more nodes than an adjacency holds" }),
         });
         let (pattern, features, sizes) = made?;
-        let graph = Graph::of_graphs(backend, &pattern, &sizes)?;
+        let graph = Graph::of_graphs_once(backend, &pattern, &sizes, self.longest)?;
         let x = Features::dense(backend, pattern.nrows(), self.model.inputs(), &features)?;
         let labels = graphs.iter().map(|&g| self.set.labels().of()[g as usize]).collect();
         let labels = Dense::column_vector(backend, labels)?;
