@@ -70,8 +70,9 @@ pub struct Stats {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Below {
-    /// Vectors of 16 entries, an entry of the graph, that are read: for each row, of its smaller neighbours but the first, those before their own number. Hubs alone do not make this large: where vertices are numbered by age, or the sides of a bipartite graph one
-    /// after the other, it is below .5 whatever the degrees.
+    /// Vectors of 16 entries, an entry of the graph, that are read: for each row, of its smaller neighbours but the first, those before their own
+    /// number. Hubs alone do not make this large: where vertices are numbered by age, or the sides of a bipartite graph one after the other, it is
+    /// below .5 whatever the degrees.
     pub vectors: f64,
     /// The same where each smaller neighbour's row is compared with every one before it.
     pub pairs: f64,

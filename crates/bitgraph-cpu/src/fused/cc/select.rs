@@ -132,7 +132,7 @@ mod tests {
     fn vertices_that_follow_their_neighbours_are_hooked() {
         let variant =
             |graph: &str| CcVariant::choose_for(&Stats::of(&graph.parse::<Generator>().unwrap().generate(&Control::default()).unwrap()));
-        // De Bruijn graphs: half of a number is smaller than it; and the same in any order.
+        // In De Bruijn graphs half of a number is a neighbour of it.
         assert!(variant("debruijn:14") == CcVariant::Hook && variant("mycielskian:11") == CcVariant::Hook);
         assert!(variant("urand:14:16") == CcVariant::Search && variant("kron:14") == CcVariant::Search);
     }

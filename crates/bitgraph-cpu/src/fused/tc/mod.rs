@@ -1,7 +1,7 @@
 //! Fused triangle counting: hub bit matrix and filtered intersections, renumbered by degree only where that pays.
 //!
 //! The pattern is taken to be symmetric; of one that is not, some number is counted. Loops do not count. Three forms share
-//! the work, chosen by mean degree and skew alone, so that the result never depends on the choice.
+//! the work, chosen by degrees and a sample of the numbering (`select.rs`); the result never depends on the choice.
 
 mod ascending;
 #[cfg(target_arch = "x86_64")]
