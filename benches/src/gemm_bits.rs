@@ -125,6 +125,11 @@ impl Measured {
     }
 }
 
+/// Some thousand elements of so many.
+fn checked_elements(count: usize) -> impl Iterator<Item = usize> {
+    (0..count).step_by((count / 999).max(1))
+}
+
 impl Runner<'_> {
     /// Times work of which `moved` bytes go through memory, and notes it.
     fn note(&mut self, mut row: Measured, moved: u64, work: Work<'_>) -> Result<()> {
@@ -207,38 +212,37 @@ impl Runner<'_> {
         let device = self.bench.device.clone();
         let host: Vec<f32> = (0..n * columns).map(|k| (word(k, 5) >> 8) as f32 / f64::from(1 << 23) as f32 - 1.0).collect();
         let x = device.upload(&host)?;
-        for (what, scaling) in [("packing signs", Scaling::None), ("packing signs, scales", Scaling::RowMeans)] {
-            let how = Binarize { scaling, ..Binarize::default() };
+        for (what, scaling, packing) in [
+            ("packing signs", Scaling::None, Packing::Rows),
+            ("packing signs, scales", Scaling::RowMeans, Packing::Rows),
+            ("packing signs, columns", Scaling::None, Packing::Columns),
+        ] {
+            let how = Binarize { scaling, packing, ..Binarize::default() };
             let work = || binarize(&device, &x, n, columns, &how).map(drop);
             let found = binarize(&device, &x, n, columns, &how)?;
-            let stride = found.layout().stride();
-            for i in checked_rows(n) {
-                let line = found.words().range_to_vec(i * stride..(i + 1) * stride)?;
-                let row = &host[i * columns..(i + 1) * columns];
-                ensure!(
-                    row.iter().enumerate().all(|(j, v)| (line[j / 32] >> (j % 32) & 1 != 0) == (*v >= 0.0)),
-                    "row {i} has another sign"
-                );
+            for k in checked_elements(n * columns) {
+                let (i, j) = (k / columns, k % columns);
+                let (at, bit) = found.layout().position(i, j);
+                ensure!((found.words().get(at)? >> bit & 1 != 0) == (host[k] >= 0.0), "element ({i}, {j}) has another sign");
             }
             self.note(Self::row(what, [n, columns, 0], 1, 1), x.bytes() + found.bytes(), &work)?;
         }
-        for bits in [2, 8] {
+        for (bits, packing) in [(2, Packing::Rows), (8, Packing::Rows), (16, Packing::Rows), (2, Packing::Columns), (8, Packing::Columns)] {
             let step = Step { scale: 2.0 / (1 << bits) as f32, zero: (1 << (bits - 1)) as f32 };
             let quantization = Quantization::new(bits, Rounding::Nearest, Steps::Tensor(step))?;
-            let pack = || quantize(&device, &x, n, columns, &quantization, Packing::Rows, TileShape::WORD);
+            let pack = || quantize(&device, &x, n, columns, &quantization, packing, TileShape::WORD);
             let found = pack()?;
             let words = found.layout().words();
-            for k in (0..n * columns).step_by((n * columns / 999).max(1)) {
+            for k in checked_elements(n * columns) {
                 let (i, j) = (k / columns, k % columns);
                 let (at, bit) = found.layout().position(i, j);
-                let code: u32 = (0..bits as usize)
-                    .map(|p| Ok((found.words().get(p * words + at)? >> bit & 1) << p))
-                    .collect::<Result<Vec<u32>>>()?
-                    .iter()
-                    .sum();
+                let mut code = 0;
+                for p in 0..bits as usize {
+                    code |= (found.words().get(p * words + at)? >> bit & 1) << p;
+                }
                 ensure!(code == quantization.code(host[k], i, j), "element ({i}, {j}) has code {code}");
             }
-            let what = format!("packing {bits} bits");
+            let what = format!("packing {bits} bits{}", if packing == Packing::Columns { ", columns" } else { "" });
             self.note(Self::row(&what, [n, columns, 0], 1, bits), x.bytes() + found.bytes(), &|| pack().map(drop))?;
         }
         Ok(())

@@ -16,7 +16,7 @@ parameters! {
         input: DevicePtr<u8>,
         output: DevicePtr<u32>,
         thresholds: DevicePtr<f32>,
-        steps: DevicePtr<[f32; 2]>,
+        steps: DevicePtr<[f32; 4]>,
         scales: DevicePtr<f32>,
         plane: u64,
         rows: u32,
@@ -101,7 +101,7 @@ pub fn quantize<T: Feature>(
     if steps.len() != expected {
         return Err(host_error(Bits::Length { array: "steps", expected: expected as u64, found: steps.len() as u64 }));
     }
-    let steps = device.upload::<[f32; 2]>(bytemuck::cast_slice(steps))?;
+    let steps = upload_steps(device, steps)?;
     let parameters = PackParams {
         steps: steps.ptr(),
         planes: quantization.bits(),
@@ -164,7 +164,7 @@ pub(super) fn into<T: Feature>(device: &Device, x: &Buffer<T>, layout: &BitLayou
             parameters.thresholds = thresholds.map_or(DevicePtr::NULL, Buffer::ptr);
         }
         Codes::Step { bits, rounding, step } => {
-            steps = device.upload(&[[step.scale, step.zero]])?;
+            steps = upload_steps(device, std::slice::from_ref(step))?;
             parameters.steps = steps.ptr();
             parameters.planes = *bits;
             parameters.floor = u32::from(*rounding == Rounding::Floor);
@@ -175,6 +175,19 @@ pub(super) fn into<T: Feature>(device: &Device, x: &Buffer<T>, layout: &BitLayou
     let done = write::<T>(device, layout, parameters, words);
     drop(steps);
     done
+}
+
+/// Steps as the kernels take them: scale, zero point, and the inverse of the scale that a quotient is found by, or 0 where it is divided.
+///
+/// Within these ends a remainder loses no bit that a code could depend on, and a quotient that is not corrected is far beyond every code.
+fn upload_steps(device: &Device, steps: &[Step]) -> Result<Buffer<[f32; 4]>> {
+    const FAR: f32 = (1u64 << 60) as f32;
+    const FAR_ZERO: f32 = (1u32 << 30) as f32;
+    let of = |step: &Step| {
+        let near = step.scale >= 1.0 / FAR && step.scale <= FAR && step.zero.abs() <= FAR_ZERO;
+        [step.scale, step.zero, if near { 1.0 / step.scale } else { 0.0 }, 0.0]
+    };
+    device.upload(&steps.iter().map(of).collect::<Vec<_>>())
 }
 
 /// Packs into new words.
@@ -194,12 +207,12 @@ fn write<T: Feature>(device: &Device, layout: &BitLayout, mut parameters: PackPa
     let block = primitives::threads(device, primitives::THREADS);
     let warps = u64::from(block / 32);
     let most = u64::from(device.properties().sms) * 32;
-    // Elements of 16 bytes, and planes of the smallest kernel that has enough.
+    // Elements of 16 bytes, and what a kernel has room for.
     let vector = 16 / size_of::<T>() as u32;
     let planes = match parameters.planes {
-        1 => 1,
-        2..=8 => 8,
-        _ => 16,
+        _ if parameters.steps.address() == 0 => "signs",
+        ..=8 => "8",
+        _ => "16",
     };
     let (kernel, wanted, shared) = match layout.packing() {
         Packing::Rows if parameters.columns.is_multiple_of(vector) && parameters.input.address().is_multiple_of(16) => {
@@ -208,7 +221,7 @@ fn write<T: Feature>(device: &Device, layout: &BitLayout, mut parameters: PackPa
         Packing::Rows => (format!("bits_pack_rows_{}", T::NAME), (layout.words() as u64).div_ceil(8 * warps), 0),
         Packing::Columns => {
             let blocks = (layout.padded_lines() as u64).div_ceil(32) * (layout.stride() as u64).div_ceil(warps);
-            (format!("bits_pack_columns_{planes}_{}", T::NAME), blocks, 4 * (block + 32))
+            (format!("bits_pack_columns_{planes}_{}", T::NAME), blocks, 4 * (block + 32) * parameters.planes)
         }
     };
     let shape = Shape { grid: wanted.clamp(1, most) as u32, block, shared, mode: Mode::Plain };

@@ -5,7 +5,8 @@ use crate::device::testing::device;
 use crate::tensor::bits::{DeviceScales, binarize, quantize};
 use crate::tensor::forms::Feature;
 use bitgraph_bittensor::{
-    Binarize, BitMatrix, BitPlanes, Fit, Packing, Per, Quantization, Scales, Scaling, Scheme, Threshold, TileShape, View,
+    Binarize, BitMatrix, BitPlanes, Fit, Packing, Per, Quantization, Rounding, Scales, Scaling, Scheme, Step, Steps, Threshold, TileShape,
+    View,
 };
 use bitgraph_sparse::Control;
 use half::{bf16, f16};
@@ -97,6 +98,42 @@ fn what_is_no_number_is_below_and_infinities_are_at_the_ends() {
     let quantization = Quantization::fit(&View::new(&none, 0, 0).unwrap(), &fit, &Control::default()).unwrap();
     let found = quantize(&device, &x, 1, 5, &quantization, Packing::Rows, TileShape::WORD).unwrap();
     assert_eq!(found.words().to_vec().unwrap(), [0b01010, 0b00010]);
+}
+
+/// Steps whose quotients are found by an inverse, at the ends of where that holds and beyond them; numbers of every magnitude, subnormal ones and
+/// what is none among them, and those next to where codes change.
+#[test]
+fn codes_by_any_step_are_those_of_a_division() {
+    let Some(device) = device() else { return };
+    let far = (1u64 << 60) as f32;
+    let scales = [1.0, 0.1, 1.0 / 3.0, 1.999_999_9, 1.175e-38, 1e-45, 1.0 / far, far, 0.9 / far, 1.1 * far, 3.4e38, 7.3e-5, 12345.678];
+    for scale in scales {
+        for zero in [0.0, 0.5, 127.0, 0.999_999_94, 1e-30, -3.0, 1e9, -1e9, 2e9, 1e20] {
+            for rounding in [Rounding::Nearest, Rounding::Floor] {
+                let quantization = Quantization::new(8, rounding, Steps::Tensor(Step { scale, zero })).unwrap();
+                let mut x: Vec<f32> =
+                    [0.0, -0.0, 1e-45, -1e-40, 1.2e-38, 1e30, -1e30, 3.4e38, f32::INFINITY, f32::NEG_INFINITY, f32::NAN].into();
+                x.extend((0..512u32).map(|k| f32::from_bits(k.wrapping_mul(0x9e37_79b9))));
+                // Where a code begins, and the numbers next to it.
+                for code in 0..=256u32 {
+                    let edge = (code as f32 - 0.5 * f32::from(u8::from(rounding == Rounding::Nearest)) - zero) * scale;
+                    x.extend([edge.next_down(), edge, edge.next_up()]);
+                }
+                x.resize(x.len().next_multiple_of(64), 1.0);
+                let columns = x.len();
+                let there = device.upload(&x).unwrap();
+                for packing in [Packing::Rows, Packing::Columns] {
+                    let found = quantize(&device, &there, 1, columns, &quantization, packing, TileShape::WORD).unwrap();
+                    let (layout, words) = (*found.layout(), found.words().to_vec().unwrap());
+                    for (j, &value) in x.iter().enumerate() {
+                        let (at, bit) = layout.position(0, j);
+                        let code: u32 = (0..8).map(|p| (words[p * layout.words() + at] >> bit & 1) << p).sum();
+                        assert_eq!(code, quantization.code(value, 0, j), "{value:e} by {scale:e} and {zero}, {rounding:?}, {packing}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]
