@@ -14,8 +14,8 @@ constexpr u32 SHORT_ROW = 8;
 constexpr u32 PARTIAL_LOADS = 8;
 
 // tensor/bits_strips.cuh
-/// Index words of a row from which on it has a slice to itself, and the planes of the counters of both kinds of slices.
-constexpr u32 LONG_ROW = 63, STRIP_PLANES = 6, LONG_PLANES = 11;
+/// Index words of a row up to which one lane takes it, those of a lane where more do, and the planes of a lane's counters.
+constexpr u32 ALONE_WORDS = 40, LANE_WORDS = 48, STRIP_PLANES = 6;
 /// Rows that are sorted by length among themselves.
 constexpr u32 WINDOW_ROWS = 8192;
 /// Threads of a block.

@@ -49,7 +49,17 @@ pub const MODULES: &[Listed] = &[
     },
     Listed {
         name: "tensor/bits_strips",
-        kernels: &["bits_strips", "bits_split", "bits_slices_mark", "bits_slices_measure", "bits_slices_size", "bits_slices_fill"],
+        kernels: &[
+            "bits_strips",
+            "bits_split",
+            "bits_strips_made",
+            "bits_slices_mark",
+            "bits_slices_measure",
+            "bits_slices_cut",
+            "bits_slices_pieces",
+            "bits_slices_size",
+            "bits_slices_fill",
+        ],
     },
     Listed {
         name: "tensor/bits_window",

@@ -4,7 +4,7 @@
 
 use super::gather::{Gathered, aligned};
 use super::select::{self, AggregateForm, AggregatePlan, Stats};
-use super::strips::Strips;
+use super::strips::{self, Strips};
 use super::window::Window;
 use super::{DeviceBits, expect, host_error};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
@@ -190,7 +190,8 @@ impl Aggregation {
         Ok(Thresholds { clamped, planes: words, flips: flips.cloned(), largest: self.largest, columns, stride })
     }
     /// The signs of the sums into `y`, which lies as [`Aggregation::results`] says and shares no memory with `x`. +1 where a sum is at least its
-    /// column's threshold, or 0; so 0 is +1, as of a row without entries. One launch, two of strips. O(entries * words); returns before it is done.
+    /// column's threshold, or 0; so 0 is +1, as of a row without entries. One launch, two of more strips than multiprocessors. O(entries * words);
+    /// returns before it is done.
     ///
     /// # Errors
     /// Matrices that lie otherwise, or are not of signs; thresholds of other sums; the driver's.
@@ -212,11 +213,11 @@ impl Aggregation {
         }
         self.run(x, epilogue, None)
     }
-    /// Signs; `share`: blocks for a strip, if they are not as many as are resident.
-    pub(super) fn run(&self, x: &DeviceBits, epilogue: Epilogue, share: Option<u32>) -> Result<()> {
+    /// Signs; `launch`: how strips are launched, if not as is best.
+    pub(super) fn run(&self, x: &DeviceBits, epilogue: Epilogue, launch: Option<strips::Launch>) -> Result<()> {
         let there = self.results.nrows() > 0 && self.results.ncols() > 0;
-        match (&self.held, share) {
-            (Some(Held::Strips(strips)), Some(share)) => strips.run_with(&self.device, x.words(), epilogue, share),
+        match (&self.held, launch) {
+            (Some(Held::Strips(strips)), Some(launch)) => strips.run_with(&self.device, x.words(), epilogue, launch),
             (Some(Held::Strips(strips)), None) if there => strips.run(&self.device, x.words(), epilogue),
             (Some(Held::Window(window)), _) if there && aligned(x, &epilogue) => window.run(&self.device, x.words(), epilogue),
             _ if !there => Ok(()),

@@ -65,9 +65,10 @@ pub(super) const LANE_ROW: u32 = constant("tuning/bits.cuh", "LANE_ROW") as u32;
 /// The most that one lane takes where rows differ.
 pub(super) const SHORT_ROW: u32 = constant("tuning/bits.cuh", "SHORT_ROW") as u32;
 
-/// Entries from which on a strip's copy pays, and words of a line up to which it does, where rows are alike: on an H200, 100 thousand rows of 32
-/// random entries take .023 ms of .029 for 2 words, and .032 of .031 for 4; 60 thousand rows of 16 take .017 of .014 for 2. Where rows differ it
-/// never did: .042 of .029 ms for 2 words of `kron:17`.
+/// Entries from which on a strip's copy pays, and words of a line up to which it does. On an H200 and 2 words, single launches and ones in a
+/// graph, in us: 100 thousand rows of 32 random entries take 21 and 16 for 32 and 27 in classes; `kron:17` (3.7 million) 26 and 20 for 30 and 25;
+/// 3.2 million of preferential attachment 22 and 16 for 31 and 25; 3.0 million between ends of which one in a hundred has a tenth 23 and 17 for 30
+/// and 25; but 0.9 million between more skewed ones 20 and 14.5 for 19 and 14. Of 4 words, 100 thousand rows of 32 took 32 of 31 in rows.
 const STRIP_ENTRIES: usize = 2_000_000;
 const STRIP_WORDS: usize = 2;
 /// Entries from which on signs of rows in classes do better by kernels of fewer registers, whose pieces spill some: on an H200, 97 us for 123 on
@@ -99,7 +100,7 @@ impl AggregatePlan {
         let plan = Self::gathering(stats);
         // A short row's neighbours are likely near, and its slice is mostly filler.
         let gathers_much = stats.entries / stats.rows.max(1) >= SHORT_ROW as usize && stats.longest > LANE_ROW;
-        let pays = stats.entries >= STRIP_ENTRIES && gathers_much && is_even(stats) && words <= STRIP_WORDS;
+        let pays = stats.entries >= STRIP_ENTRIES && gathers_much && words <= STRIP_WORDS;
         // Rows without entries need no room: whether the others do is found when the layout is built.
         if pays && super::strips::holds(properties, stats.rows / 2) { Self { form: AggregateForm::Strips } } else { plan }
     }

@@ -4,6 +4,7 @@ use super::{bits, paddings, up};
 use crate::Error;
 use crate::device::Device;
 use crate::device::testing::device;
+use crate::tensor::bits::strips::Launch;
 use crate::tensor::bits::{AggregateForm, AggregatePlan, Aggregation, DeviceBits, DevicePlanes, Sum};
 use crate::tensor::forms::testing::{Draw, graphs, lists};
 use bitgraph_bittensor::{BitLayout, BitMatrix, Levels, Packing, Quantization, Scales, TileShape};
@@ -229,20 +230,62 @@ fn thresholds_turned_columns_and_scales() {
     }
 }
 
+/// Launches of strips of so many words a line, of another number of blocks one after the other, so that each finds what the one before left behind.
+fn launches(device: &Device, words: u32) -> Vec<Launch> {
+    let resident = |share: &u32| share * words * 2 <= device.properties().sms;
+    let one = |shares: [u32; 3]| shares.into_iter().filter(resident).map(Launch::One);
+    one([1, 2, 5]).chain([1, 2, 5, 1000].map(Launch::Two)).chain(one([3, 1, 1])).collect()
+}
+
 #[test]
 fn blocks_share_the_slices_of_a_strip() {
     let Some(device) = device() else { return };
     let mut draw = Draw::new(4);
     let (r, c) = (0..20_000).map(|_| (draw.below(1500), draw.below(1400))).unzip();
     let csr = Coo::pattern(1500, 1400, r, c).into_csr(Duplicates::First).unwrap().0;
-    let host = bits(1400, 40, Levels::Signs, Packing::Rows, TileShape::WORD, 2);
-    let (x, sums) = (up(&device, &host), expected(&csr, &host, false));
-    let layout = Aggregation::with_plan(&device, &lists(&device, &csr), host.layout(), false, plans()[6]).unwrap().unwrap();
-    assert_eq!(layout.plan().form, AggregateForm::Strips);
-    for share in [1, 2, 5, 1000] {
-        let y = rubbish(&device, layout.results());
-        layout.run(&x, layout.epilogue(0, y.words().ptr().cast()), Some(share)).unwrap();
-        compare_signs(&format!("{share} blocks"), &y, |i, f| sums[i * 40 + f] >= 0);
+    for width in [30, 40] {
+        let host = bits(1400, width, Levels::Signs, Packing::Rows, TileShape::WORD, 2);
+        let (x, sums) = (up(&device, &host), expected(&csr, &host, false));
+        let layout = Aggregation::with_plan(&device, &lists(&device, &csr), host.layout(), false, plans()[6]).unwrap().unwrap();
+        assert_eq!(layout.plan().form, AggregateForm::Strips);
+        for launch in launches(&device, host.layout().stride() as u32) {
+            let y = rubbish(&device, layout.results());
+            layout.run(&x, layout.epilogue(0, y.words().ptr().cast()), Some(launch)).unwrap();
+            compare_signs(&format!("{width} columns, {launch:?}"), &y, |i, f| sums[i * width + f] >= 0);
+        }
+    }
+}
+
+#[test]
+fn rows_of_one_lane_to_hubs_in_strips() {
+    let Some(device) = device() else { return };
+    // Three rows of each number of entries, the first of which are hubs of 3 and 2 pieces; lines of all columns are named, and in a second matrix
+    // those of even ones alone.
+    let lengths = [7000u32, 3300, 2500, 1400, 700, 350, 150, 81, 80, 30, 1, 0];
+    for step in [1, 2] {
+        let mut draw = Draw::new(step.into());
+        let entries =
+            lengths.iter().enumerate().flat_map(|(k, &length)| (0..3).map(move |copy| (37 * k as u32 + 500 * copy, length / step)));
+        let entries: Vec<(u32, u32)> = entries.flat_map(|(row, length)| (0..length).map(move |j| (row, step * j))).collect();
+        let others = (0..3000).map(|_| (draw.below(1500), step * draw.below(u64::from(7000 / step))));
+        let (r, c) = entries.into_iter().chain(others).unzip();
+        let csr = Coo::pattern(1500, 7000, r, c).into_csr(Duplicates::First).unwrap().0;
+        for width in [20, 50] {
+            let host = bits(7000, width, Levels::Signs, Packing::Rows, TileShape::WORD, 5);
+            let (x, sums) = (up(&device, &host), expected(&csr, &host, false));
+            let layout = Aggregation::with_plan(&device, &lists(&device, &csr), host.layout(), false, plans()[6]).unwrap().unwrap();
+            let thresholds: Vec<i32> = (0..width as i32).map(|f| f % 40 - 20).collect();
+            let folded = layout.thresholds(&device.upload(&thresholds).unwrap(), None).unwrap();
+            for launch in launches(&device, host.layout().stride() as u32) {
+                let case = format!("{width} columns, {launch:?}, {}", layout.explain());
+                let y = rubbish(&device, layout.results());
+                layout.run(&x, layout.epilogue(0, y.words().ptr().cast()), Some(launch)).unwrap();
+                compare_signs(&case, &y, |i, f| sums[i * width + f] >= 0);
+            }
+            let y = rubbish(&device, layout.results());
+            layout.signs(&x, Some(&folded), &y).unwrap();
+            compare_signs(&layout.explain(), &y, |i, f| sums[i * width + f] >= thresholds[f]);
+        }
     }
 }
 
