@@ -167,12 +167,12 @@ template <class T, u32 BLOCKS, bool ONE> BG_DEVICE void gat_backward_tiles(const
             if (2 * t + j < slots) p.d_right[(u64)(task.row + (2 * t + j) / heads) * heads + head[j]] = right_sums[j];
     }
 }
-BG_KERNEL(attention_gat_backward_tiles_f16_64, GatBackwardParams, 128, 6) { gat_backward_tiles<f16, 1, true>(p); }
-BG_KERNEL(attention_gat_backward_tiles_f16_128, GatBackwardParams, 128, 4) { gat_backward_tiles<f16, 2, true>(p); }
-BG_KERNEL(attention_gat_backward_tiles_bf16_64, GatBackwardParams, 128, 6) { gat_backward_tiles<bf16, 1, true>(p); }
-BG_KERNEL(attention_gat_backward_tiles_bf16_128, GatBackwardParams, 128, 4) { gat_backward_tiles<bf16, 2, true>(p); }
-BG_KERNEL(attention_gat_backward_heads_f16_64, GatBackwardParams, 128, 5) { gat_backward_tiles<f16, 1, false>(p); }
-BG_KERNEL(attention_gat_backward_heads_f16_128, GatBackwardParams, 128, 4) { gat_backward_tiles<f16, 2, false>(p); }
-BG_KERNEL(attention_gat_backward_heads_bf16_64, GatBackwardParams, 128, 5) { gat_backward_tiles<bf16, 1, false>(p); }
-BG_KERNEL(attention_gat_backward_heads_bf16_128, GatBackwardParams, 128, 4) { gat_backward_tiles<bf16, 2, false>(p); }
+BG_KERNEL(attention_gat_backward_tiles_f16_64, GatBackwardParams, 64, 12) { gat_backward_tiles<f16, 1, true>(p); }
+BG_KERNEL(attention_gat_backward_tiles_f16_128, GatBackwardParams, 64, 8) { gat_backward_tiles<f16, 2, true>(p); }
+BG_KERNEL(attention_gat_backward_tiles_bf16_64, GatBackwardParams, 64, 12) { gat_backward_tiles<bf16, 1, true>(p); }
+BG_KERNEL(attention_gat_backward_tiles_bf16_128, GatBackwardParams, 64, 8) { gat_backward_tiles<bf16, 2, true>(p); }
+BG_KERNEL(attention_gat_backward_heads_f16_64, GatBackwardParams, 64, 10) { gat_backward_tiles<f16, 1, false>(p); }
+BG_KERNEL(attention_gat_backward_heads_f16_128, GatBackwardParams, 64, 8) { gat_backward_tiles<f16, 2, false>(p); }
+BG_KERNEL(attention_gat_backward_heads_bf16_64, GatBackwardParams, 64, 10) { gat_backward_tiles<bf16, 1, false>(p); }
+BG_KERNEL(attention_gat_backward_heads_bf16_128, GatBackwardParams, 64, 8) { gat_backward_tiles<bf16, 2, false>(p); }
 }  // namespace bg

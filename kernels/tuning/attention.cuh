@@ -25,6 +25,9 @@ constexpr u32 MANY_WAVES = 32;
 // tensor/attention_gat_backward_tiles.cu
 /// Steps of 16 entries that a warp has in shared memory.
 constexpr u32 BACKWARD_STEPS = 2;
+/// Threads of a block: of four warps one works alone at the end. kron:17 F=64 / 128 .211 / .324 ms with 128 threads, .202 / .303 with 64, .209 / .295
+/// with 32; kron:16 .120 / .176, .114 / .163, .116 / .160; urand:300000:8 .236, .235, .241 of F=64; others alike (f16, all three launches, H200).
+constexpr u32 BACKWARD_THREADS = 64;
 
 // crates/bitgraph-cuda/src/tensor/forms/attention/layout.rs
 /// Warps of lanes that take rows, below which several groups of lanes share a row: two are 1.3 times as fast as one on ca-AstroPh with 4900

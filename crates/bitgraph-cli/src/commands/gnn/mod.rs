@@ -102,14 +102,21 @@ impl Use<'_> {
     }
 }
 
-/// How many of so many trainings are on their way at once, where each takes so many bytes besides what one is predicted to take.
-fn abreast<B: GnnBackend>(backend: &B, (asked, limit): (Option<u32>, Option<u64>), trainings: usize, bytes: u64) -> Abreast {
-    let default = || match backend.accelerator() {
-        Some(_) => 1,
-        None => {
-            let free = limit.or_else(crate::system::free_memory).unwrap_or(u64::MAX);
-            usize::try_from(free / bytes.max(1)).unwrap_or(usize::MAX)
-        }
+/// How many of so many trainings are on their way at once, where each takes so many bytes besides what one is predicted to take; on a device
+/// `most` at most where no number is asked for.
+fn abreast<B: GnnBackend>(
+    backend: &B,
+    (asked, limit): (Option<u32>, Option<u64>),
+    (trainings, most): (usize, usize),
+    bytes: u64,
+) -> Abreast {
+    let default = || {
+        let (free, most) = match backend.accelerator() {
+            Some(device) => (device.memory().ok().map(|m| m.free), most),
+            None => (crate::system::free_memory(), usize::MAX),
+        };
+        let fit = limit.or(free).unwrap_or(u64::MAX) / bytes.max(1);
+        usize::try_from(fit).unwrap_or(usize::MAX).clamp(1, most)
     };
     Abreast::new(asked.map_or_else(default, |n| n as usize).min(trainings))
 }

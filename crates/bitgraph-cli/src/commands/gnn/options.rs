@@ -66,7 +66,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "R", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: Option<u32>,
     /// Runs, or folds of many graphs, that are trained at once and share the threads [default: one for each thread, as far as their memory fits;
-    /// on a GPU 1]. Numbers do not depend on it
+    /// on a GPU one run, or five folds]. Numbers do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub abreast: Option<u32>,
     #[command(flatten)]

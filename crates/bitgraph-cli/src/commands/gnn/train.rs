@@ -181,7 +181,12 @@ impl<B: GnnBackend> Job<'_, B> {
         };
         let extent = used.extent().read_in(self.precision);
         let bytes = footprint(model, &extent, Purpose::Training).peak();
-        runs = runs.abreast(abreast(self.backend, (self.args.abreast, self.args.place.memory_limit), self.description.seeds.len(), bytes));
+        runs = runs.abreast(abreast(
+            self.backend,
+            (self.args.abreast, self.args.place.memory_limit),
+            (self.description.seeds.len(), 1),
+            bytes,
+        ));
         if let Some(teach) = teacher::of(self.backend, (&self.description, self.precision), &self.set, self.reporter)? {
             runs = runs.with_teacher(teach).map_err(Into::into)?;
         }

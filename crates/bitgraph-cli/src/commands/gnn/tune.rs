@@ -191,7 +191,7 @@ fn candidate<B: GnnBackend, T: Working>(
 ) -> Result<Made> {
     let training = description.settings.training(bitgraph::sparse::Control::default());
     let bytes = footprint(model, &Extent::of(set).read_in(precision), Purpose::Training).peak();
-    let abreast = abreast(backend, (None, args.place.memory_limit), description.seeds.len(), bytes);
+    let abreast = abreast(backend, (None, args.place.memory_limit), (description.seeds.len(), 1), bytes);
     let mut runs = Runs::new(model, task, &training, description.seeds.clone()).abreast(abreast);
     if let Some(teach) = teacher::of(backend, (description, precision), set, reporter)? {
         runs = runs.with_teacher(teach).map_err(Into::into)?;

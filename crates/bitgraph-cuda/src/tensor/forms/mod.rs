@@ -79,6 +79,8 @@ fn address<T: bytemuck::Pod>(buffer: &Buffer<T>) -> DevicePtr<u8> {
 
 /// Threads of a block. Warps do not work together, and small blocks leave fewer registers unused.
 const THREADS: u32 = 128;
+/// The same where warps have shared memory, each a part of its own.
+const SHARING_THREADS: u32 = bitgraph_kernels::constant("tuning/attention.cuh", "BACKWARD_THREADS") as u32;
 
 /// Launches a kernel with a warp for each of `warps` tasks; nothing if there are none.
 ///
@@ -121,7 +123,8 @@ unsafe fn launch_warps_sharing<P: Parameters>(
     if warps == 0 {
         return Ok(());
     }
-    let block = crate::primitives::threads(device, THREADS);
+    // A block keeps its place until the last of its warps is done.
+    let block = crate::primitives::threads(device, if shared > 0 { SHARING_THREADS } else { THREADS });
     let shape = Shape { grid: warps.div_ceil(block / 32).min(most_blocks), block, shared: block / 32 * shared, mode: Mode::Plain };
     // SAFETY: the caller's promises.
     unsafe { device.launch(&device.kernel(module, kernel)?, shape, parameters) }
