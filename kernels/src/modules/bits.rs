@@ -89,8 +89,8 @@ pub const MODULES: &[Listed] = &[
     Listed {
         name: "tensor/bits_pack",
         kernels: of_features![
-            "bits_pack_rows" "", "bits_pack_vectors_1" "", "bits_pack_vectors_8" "", "bits_pack_vectors_16" "",
-            "bits_pack_columns_1" "", "bits_pack_columns_8" "", "bits_pack_columns_16" "", "bits_row_means" "", "bits_column_means" "",
+            "bits_pack_rows" "", "bits_pack_vectors_signs" "", "bits_pack_vectors_8" "", "bits_pack_vectors_16" "",
+            "bits_pack_columns_signs" "", "bits_pack_columns_8" "", "bits_pack_columns_16" "", "bits_row_means" "", "bits_column_means" "",
         ],
     },
     Listed {
