@@ -68,7 +68,8 @@ pub(super) const SHORT_ROW: u32 = constant("tuning/bits.cuh", "SHORT_ROW") as u3
 /// Entries from which on a strip's copy pays, and words of a line up to which it does. On an H200 and 2 words, single launches and ones in a
 /// graph, in us: 100 thousand rows of 32 random entries take 21 and 16 for 32 and 27 in classes; `kron:17` (3.7 million) 26 and 20 for 30 and 25;
 /// 3.2 million of preferential attachment 22 and 16 for 31 and 25; 3.0 million between ends of which one in a hundred has a tenth 23 and 17 for 30
-/// and 25; urand:100000:8 (1.6 million) 15 and 13 for 17 and 15 in rows; but 0.9 million between skewed ends 20 and 14.5 for 19 and 14. Of 4 words, 100 thousand rows of 32 took 32 of 31 in rows.
+/// and 25; urand:100000:8 (1.6 million) 15 and 13 for 17 and 15 in rows; kron:16 (1.8 million) as long as in classes; but 0.9 million between skewed
+/// ends 20 and 14.5 for 19 and 14. Of 4 words, 100 thousand rows of 32 took 32 of 31 in rows.
 const STRIP_ENTRIES: usize = 1_000_000;
 const STRIP_WORDS: usize = 2;
 /// Entries from which on signs of rows in classes do better by kernels of fewer registers, whose pieces spill some: on an H200, 97 us for 123 on
