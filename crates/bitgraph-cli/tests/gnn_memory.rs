@@ -14,8 +14,9 @@ static ALLOCATOR: TrackingAllocator = TrackingAllocator;
 fn ratios<T: Float>(set: &Dataset, architecture: Architecture, shape: &Shape) -> [f64; 2] {
     let (inputs, classes) = (set.features().shape().1, set.labels().classes());
     let recipe = architecture.recipe(classes);
-    // The model shares the lists of sparse features with the data set, which has them already: predictions count them.
-    let shared = set.features().pattern().map_or(0, |pattern| pattern.bytes());
+    // The model shares the adjacency, which has no loops, and the lists of sparse features with the data set, which has them already: predictions
+    // count them.
+    let shared = set.graph().bytes() + set.features().pattern().map_or(0, |pattern| pattern.bytes());
     let before = restart_peak();
     let model = architecture.model::<Cpu, T>(shape, inputs, classes).unwrap();
     let task = set.task::<Cpu, T>(&Cpu::new(), 0).unwrap();
