@@ -7,14 +7,15 @@ use super::finish::Finish;
 use super::number::{Number, Sum};
 use super::reference::dense::classes;
 use super::sink::Sink;
-use super::view::{AnyView, reals};
+use super::view::{AnyView, Rows};
 use crate::spmv::per_level;
 use crate::{Cpu, Isa};
 use bitgraph_backend::Error;
 use bitgraph_semiring::Scalar;
 use bitgraph_sparse::parallel::{self, DisjointSlice};
-use bitgraph_tensor::ops::{AdamOp, AdamOut, BatchNormGradients, BatchNormOp, CrossEntropyOp, MapOp};
+use bitgraph_tensor::ops::{AdamOp, AdamOut, CrossEntropyOp, MapOp};
 use bitgraph_tensor::{Any, AnyMut, Out, Real, Reals};
+use std::ops::Range;
 
 /// Rows of a block.
 const ROWS: usize = 256;
@@ -41,7 +42,12 @@ macro_rules! in_real {
 
 pub(super) use in_real;
 
-/// Makes the rows of an output in parallel: `f(i, row, scratch)` fills row `i`.
+/// Rows that a step takes at a time.
+pub fn step(columns: usize) -> usize {
+    (ELEMENTS / columns.max(1)).max(1)
+}
+
+/// Makes the rows of an output in parallel: `f(i, row, scratch)` fills row `i`, whatever is there.
 #[allow(clippy::type_complexity)] // what a caller writes
 pub fn rows_of<R: Sum>(isa: Isa, out: AnyMut<'_, Cpu>, f: &(dyn Fn(usize, &mut [R], &mut Vec<R>) + Sync)) {
     let sink = Sink::<R>::new(isa, out);
@@ -49,22 +55,29 @@ pub fn rows_of<R: Sum>(isa: Isa, out: AnyMut<'_, Cpu>, f: &(dyn Fn(usize, &mut [
     if rows == 0 || columns == 0 {
         return;
     }
-    parallel::each(rows.div_ceil(ROWS), &|block| {
-        let (mut row, mut scratch) = (vec![R::ZERO; columns], Vec::new());
-        for i in block * ROWS..((block + 1) * ROWS).min(rows) {
-            f(i, &mut row, &mut scratch);
-            // SAFETY: rows are disjoint, and each is in one block.
-            unsafe { sink.rows(i, &row) };
-        }
+    parallel::blocks(rows, step(columns), |block| {
+        let (mut made, mut scratch) = (Vec::new(), Vec::new());
+        let all = |made: &mut [R]| block.clone().zip(made.chunks_exact_mut(columns)).for_each(|(i, row)| f(i, row, &mut scratch));
+        // SAFETY: rows are disjoint, and each is in one block.
+        unsafe { sink.make(block.clone(), &mut made, all) };
     });
 }
 
-/// Sums of columns: `f(i, sums, scratch)` adds what row `i` gives to `width` sums.
+/// Sums of columns: `f(rows, sums, scratch)` adds what some rows, of `columns` elements each, give to `width` sums.
 #[allow(clippy::type_complexity)] // what a caller writes
-pub fn sums<R: Number>(rows: usize, width: usize, f: &(dyn Fn(usize, &mut [R], &mut [Vec<R>; 2]) + Sync)) -> Vec<R> {
+pub fn sums<R: Number>(
+    (rows, columns): (usize, usize),
+    width: usize,
+    f: &(dyn Fn(Range<usize>, &mut [R], &mut [Vec<R>; 2]) + Sync),
+) -> Vec<R> {
     let parts = parallel::collect(rows.div_ceil(ROWS), |block| {
         let (mut sums, mut scratch) = (vec![R::ZERO; width], [Vec::new(), Vec::new()]);
-        (block * ROWS..((block + 1) * ROWS).min(rows)).for_each(|i| f(i, &mut sums, &mut scratch));
+        let (mut start, end) = (block * ROWS, ((block + 1) * ROWS).min(rows));
+        while start < end {
+            let next = (start + step(columns)).min(end);
+            f(start..next, &mut sums, &mut scratch);
+            start = next;
+        }
         sums
     });
     // Pairs of parts of equal size are added, so that the error grows with the logarithm of their number.
@@ -101,64 +114,53 @@ pub fn map(op: &MapOp<Cpu>, y: AnyMut<'_, Cpu>) {
         if rows == 0 || columns == 0 {
             return;
         }
-        let step = (ELEMENTS / columns).max(1);
-        parallel::blocks(rows, step, |block| {
-            let (mut all, mut scratch) = (vec![R::ZERO; block.len() * columns], Vec::new());
-            x.rows_into(isa, block.clone(), &mut all);
-            finish(isa, &steps, block.start, columns, &mut all, &mut scratch);
+        parallel::blocks(rows, step(columns), |block| {
+            let all = |made: &mut [R]| {
+                x.rows_into(isa, block.clone(), made);
+                steps.block(block.start, columns, made);
+            };
             // SAFETY: rows are disjoint, and each is in one block.
-            unsafe { sink.rows(block.start, &all) };
+            unsafe { sink.make(block.clone(), &mut Vec::new(), all) };
         });
     });
 }
 
-per_level! {
-    /// Takes consecutive rows through an epilogue.
-    fn finish<R: Number>(steps: &Finish<'_, R>, first: usize, columns: usize, x: &mut [R], scratch: &mut Vec<R>) = finish_body
-}
-#[inline(always)]
-fn finish_body<R: Number>(steps: &Finish<'_, R>, first: usize, columns: usize, x: &mut [R], scratch: &mut Vec<R>) {
-    steps.rows(first, columns, x, scratch);
-}
-
 pub fn sum_columns(x: &Any<Cpu>, out: AnyMut<'_, Cpu>) {
-    let (isa, view, (rows, columns)) = (Isa::current(), AnyView::of(x), x.shape());
+    let (isa, view, shape) = (Isa::current(), AnyView::of(x), x.shape());
     in_real!(x, R => {
-        let all = sums::<R>(rows, columns, &|i, sums, [scratch, _]| add(sums, view.row_as(isa, i, scratch)));
+        let all = sums::<R>(shape, shape.1, &|rows, sums, [scratch, _]| add(isa, view.rows_as(isa, rows, scratch), sums));
         write_row(isa, &all, out);
     });
 }
 
 pub fn dot_columns(x: &Any<Cpu>, other: &Any<Cpu>, out: AnyMut<'_, Cpu>) {
-    let (isa, [x_view, other], (rows, columns)) = (Isa::current(), [x, other].map(AnyView::of), x.shape());
+    let (isa, [x_view, other], shape) = (Isa::current(), [x, other].map(AnyView::of), x.shape());
     in_real!(x, R => {
-        let all = sums::<R>(rows, columns, &|i, sums, [first, second]| {
-            let pairs = x_view.row_as(isa, i, first).iter().zip(other.row_as(isa, i, second));
-            sums.iter_mut().zip(pairs).for_each(|(sum, (&x, &z))| *sum += x * z);
+        let all = sums::<R>(shape, shape.1, &|rows, sums, [first, second]| {
+            add_products(isa, x_view.rows_as(isa, rows.clone(), first), other.rows_as(isa, rows, second), sums);
         });
         write_row(isa, &all, out);
     });
 }
 
-fn add<R: Number>(sums: &mut [R], row: &[R]) {
-    sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x);
+per_level! {
+    /// Adds rows to sums.
+    pub fn add<R: Number>(x: Rows<'_, R>, sums: &mut [R]) = add_body
+}
+#[inline(always)]
+fn add_body<R: Number>(x: Rows<'_, R>, sums: &mut [R]) {
+    x.iter().for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x));
 }
 
-pub fn moments(x: &Any<Cpu>, mean: AnyMut<'_, Cpu>, variance: AnyMut<'_, Cpu>) {
-    let (isa, view, (rows, columns)) = (Isa::current(), AnyView::of(x), x.shape());
-    in_real!(x, R => {
-        let n = R::of(rows.max(1) as f64);
-        let mut means = sums::<R>(rows, columns, &|i, sums, [scratch, _]| add(sums, view.row_as(isa, i, scratch)));
-        means.iter_mut().for_each(|m| *m /= n);
-        let mut variances = sums::<R>(rows, columns, &|i, sums, [scratch, _]| {
-            for ((sum, &x), &mean) in sums.iter_mut().zip(view.row_as(isa, i, scratch)).zip(&means) {
-                *sum += (x - mean) * (x - mean);
-            }
-        });
-        variances.iter_mut().for_each(|v| *v /= n);
-        write_row(isa, &means, mean);
-        write_row(isa, &variances, variance);
-    });
+per_level! {
+    /// Adds products of rows to sums.
+    fn add_products<R: Number>(x: Rows<'_, R>, z: Rows<'_, R>, sums: &mut [R]) = add_products_body
+}
+#[inline(always)]
+fn add_products_body<R: Number>(x: Rows<'_, R>, z: Rows<'_, R>, sums: &mut [R]) {
+    for (x, z) in x.iter().zip(z.iter()) {
+        sums.iter_mut().zip(x.iter().zip(z)).for_each(|(sum, (&x, &z))| *sum += x * z);
+    }
 }
 
 pub fn adam(op: &AdamOp<Cpu>, out: AdamOut<'_, Cpu>) {
@@ -208,35 +210,6 @@ pub fn adam(op: &AdamOp<Cpu>, out: AdamOut<'_, Cpu>) {
     });
 }
 
-pub fn batch_norm_backward(op: &BatchNormOp<Cpu>, gradients: BatchNormGradients<'_, Cpu>) {
-    let (isa, x, dy, (rows, columns)) = (Isa::current(), AnyView::of(&op.x), AnyView::of(&op.dy), op.x.shape());
-    in_real!(&op.x, R => {
-        let (mean, n) = (reals::<R>(&op.mean), R::of(rows.max(1) as f64));
-        let inverse: Vec<R> = reals::<R>(&op.variance).iter().map(|v| (*v + R::of(op.epsilon)).sqrt().recip()).collect();
-        let gamma = op.gamma.as_ref().map_or_else(|| vec![R::ONE; columns], reals::<R>);
-        // The sums of dy, and of dy times the normalised x.
-        let both = sums::<R>(rows, 2 * columns, &|i, sums, [sx, sdy]| {
-            let (x, dy) = (x.row_as(isa, i, sx), dy.row_as(isa, i, sdy));
-            let (beta, factor) = sums.split_at_mut(columns);
-            for c in 0..columns {
-                beta[c] += dy[c];
-                factor[c] += dy[c] * (x[c] - mean[c]) * inverse[c];
-            }
-        });
-        let (dbeta, dgamma) = both.split_at(columns);
-        rows_of::<R>(isa, gradients.dx, &|i, dx, scratch| {
-            x.row_into(isa, i, dx);
-            let dy = dy.row_as(isa, i, scratch);
-            for c in 0..columns {
-                let normal = (dx[c] - mean[c]) * inverse[c];
-                dx[c] = gamma[c] * inverse[c] * (dy[c] - dbeta[c] / n - normal * dgamma[c] / n);
-            }
-        });
-        write_row(isa, dgamma, gradients.dgamma);
-        write_row(isa, dbeta, gradients.dbeta);
-    });
-}
-
 /// The logarithm of the softmax of a row, in place.
 fn log_softmax_row<R: Number>(x: &mut [R]) {
     let max = x.iter().fold(R::smallest(), |m, &v| m.max_of(v));
@@ -268,13 +241,14 @@ pub fn cross_entropy(op: &CrossEntropyOp<Cpu>, loss: AnyMut<'_, Cpu>, dx: Option
     let (isa, x, (rows, columns)) = (Isa::current(), AnyView::of(&op.logits), op.logits.shape());
     in_real!(&op.logits, R => {
         let n = R::of(labels.iter().flatten().count().max(1) as f64);
-        let total = sums::<R>(rows, 1, &|i, sums, [row, _]| {
-            if let Some(label) = labels[i] {
-                row.clear();
-                row.resize(columns, R::ZERO);
-                x.row_into(isa, i, row);
-                log_softmax_row(row);
-                sums[0] -= row[label];
+        let total = sums::<R>((rows, columns), 1, &|block, sums, [row, _]| {
+            row.resize(columns, R::ZERO);
+            for i in block {
+                if let Some(label) = labels[i] {
+                    x.row_into(isa, i, row);
+                    log_softmax_row(row);
+                    sums[0] -= row[label];
+                }
             }
         });
         write_row(isa, &[total[0] / n], loss);

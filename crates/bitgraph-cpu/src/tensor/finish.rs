@@ -1,9 +1,11 @@
 //! Epilogues, made ready once for an operation and run over a row at a time.
 //!
 //! Invariant: a row's result depends on the row alone, not on which rows came before it.
+#![allow(unsafe_code)]
 
 use super::number::Number;
 use super::view::{AnyView, reals};
+use crate::spmv::per_level;
 use crate::{Cpu, Isa};
 use bitgraph_tensor::{Activation, Dropout, Epilogue, Philox, Quantise, Step};
 
@@ -78,8 +80,13 @@ impl<'a, R: Number> Finish<'a, R> {
         }
     }
     /// Takes consecutive rows of so many columns through all steps.
+    pub fn block(&self, first: usize, columns: usize, x: &mut [R]) {
+        if !self.is_empty() {
+            block(self.isa, self, first, columns, x);
+        }
+    }
     #[inline(always)]
-    pub fn rows(&self, first: usize, columns: usize, x: &mut [R], scratch: &mut Vec<R>) {
+    fn rows(&self, first: usize, columns: usize, x: &mut [R], scratch: &mut Vec<R>) {
         let of_elements = |step: &Ready<'_, R>| matches!(step, Ready::Scale(_) | Ready::Activation(_) | Ready::Dropout(_) | Ready::Sign);
         if columns == 1 && self.steps.iter().all(of_elements) {
             // Rows of one element are worth no loop of their own.
@@ -90,7 +97,10 @@ impl<'a, R: Number> Finish<'a, R> {
                 }
             }
         } else {
-            x.chunks_exact_mut(columns).enumerate().for_each(|(k, row)| self.row(first + k, row, scratch));
+            // A loop, which is inlined: a closure given to an iterator is compiled by itself, and not for the instruction set in force.
+            for (k, row) in x.chunks_exact_mut(columns).enumerate() {
+                self.row(first + k, row, scratch);
+            }
         }
     }
     #[inline(always)]
@@ -132,6 +142,15 @@ impl<'a, R: Number> Finish<'a, R> {
             Ready::Quantise(q) => each(x, |x| R::of(q.level(x.to_f64()))),
         }
     }
+}
+
+per_level! {
+    /// Takes consecutive rows of so many columns through all steps.
+    fn block<R: Number>(steps: &Finish<'_, R>, first: usize, columns: usize, x: &mut [R]) = block_body
+}
+#[inline(always)]
+fn block_body<R: Number>(steps: &Finish<'_, R>, first: usize, columns: usize, x: &mut [R]) {
+    steps.rows(first, columns, x, &mut Vec::new());
 }
 
 #[inline(always)]

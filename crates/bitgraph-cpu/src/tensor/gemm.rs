@@ -140,7 +140,7 @@ pub fn multiply<R: Number>(a: Strided<'_, R>, b: Strided<'_, R>, rows: Range<usi
     }
 }
 
-/// Makes an output in blocks of rows, in parallel.
+/// Makes an output in blocks of rows, in parallel: `make(rows, sums)` sets the sums of a block, whatever is there.
 pub fn blocks<R: Number>(out: Target<'_>, finish: &Finish<'_, R>, make: &(dyn Fn(Range<usize>, &mut [R]) + Sync)) {
     let sink = Sink::<R>::new(Isa::current(), out);
     let (rows, columns) = sink.window().shape();
@@ -149,12 +149,11 @@ pub fn blocks<R: Number>(out: Target<'_>, finish: &Finish<'_, R>, make: &(dyn Fn
     }
     parallel::each(rows.div_ceil(ROWS), &|block| {
         let block = block * ROWS..((block + 1) * ROWS).min(rows);
-        let (mut sums, mut scratch) = (vec![R::ZERO; block.len() * columns], Vec::new());
-        make(block.clone(), &mut sums);
-        for (i, row) in block.clone().zip(sums.chunks_exact_mut(columns)) {
-            finish.row(i, row, &mut scratch);
-        }
+        let all = |sums: &mut [R]| {
+            make(block.clone(), sums);
+            finish.block(block.start, columns, sums);
+        };
         // SAFETY: rows are disjoint, and each is in one block.
-        unsafe { sink.rows(block.start, &sums) };
+        unsafe { sink.make(block.clone(), &mut Vec::new(), all) };
     });
 }

@@ -8,6 +8,7 @@ mod bits;
 mod dense;
 mod finish;
 mod gemm;
+mod norm;
 mod number;
 mod pairs;
 mod reference;
@@ -77,12 +78,14 @@ impl DenseOps for Cpu {
         map(op: &MapOp<Self>, y: AnyMut<'_, Self>);
         sum_columns(x: &Any<Self>, sums: AnyMut<'_, Self>);
         dot_columns(x: &Any<Self>, other: &Any<Self>, sums: AnyMut<'_, Self>);
-        moments(x: &Any<Self>, mean: AnyMut<'_, Self>, variance: AnyMut<'_, Self>);
-        batch_norm_backward(op: &BatchNormOp<Self>, gradients: BatchNormGradients<'_, Self>);
         adam(op: &AdamOp<Self>, out: AdamOut<'_, Self>);
         log_softmax(x: &Any<Self>, y: AnyMut<'_, Self>);
         log_softmax_backward(y: &Any<Self>, dy: &Any<Self>, dx: AnyMut<'_, Self>);
         argmax_rows(x: &Any<Self>, columns: Out<'_, Self, i32>);
+    }
+    both! { self::reference::dense, self::norm:
+        moments(x: &Any<Self>, mean: AnyMut<'_, Self>, variance: AnyMut<'_, Self>);
+        batch_norm_backward(op: &BatchNormOp<Self>, gradients: BatchNormGradients<'_, Self>);
     }
     fn cross_entropy(&self, op: &CrossEntropyOp<Self>, loss: AnyMut<'_, Self>, dx: Option<AnyMut<'_, Self>>) -> Result<(), Error> {
         if self.is_reference() { reference::dense::cross_entropy(op, loss, dx) } else { dense::cross_entropy(op, loss, dx) }

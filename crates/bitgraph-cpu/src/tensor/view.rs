@@ -35,6 +35,21 @@ impl<'a, T: Element> View<'a, T> {
     }
 }
 
+/// Consecutive rows of a matrix: none where it has no columns.
+#[derive(Clone, Copy)]
+pub struct Rows<'a, R> {
+    data: &'a [R],
+    stride: usize,
+    columns: usize,
+}
+
+impl<'a, R> Rows<'a, R> {
+    #[inline(always)]
+    pub fn iter(self) -> impl Iterator<Item = &'a [R]> {
+        self.data.chunks(self.stride).map(move |row| &row[..self.columns])
+    }
+}
+
 macro_rules! any_view {
     ($($variant:ident $t:ident,)*) => {
         /// A matrix of any element type.
@@ -90,6 +105,24 @@ macro_rules! any_view {
                 scratch.resize(self.window().columns(), R::ZERO);
                 self.row_into(isa, i, scratch);
                 scratch
+            }
+            /// As [`AnyView::row_as`], of consecutive rows.
+            pub fn rows_as<'b, R: Sum>(&self, isa: Isa, rows: Range<usize>, scratch: &'b mut Vec<R>) -> Rows<'b, R>
+            where
+                'a: 'b,
+            {
+                let window = self.window();
+                let columns = window.columns();
+                if rows.is_empty() || columns == 0 {
+                    return Rows { data: &[], stride: 1, columns };
+                }
+                if let Some(same) = self.as_view::<R>() {
+                    let data = &same.data[window.row(rows.start).start..window.row(rows.end - 1).end];
+                    return Rows { data, stride: window.stride(), columns };
+                }
+                scratch.resize(rows.len() * columns, R::ZERO);
+                self.rows_into(isa, rows, scratch);
+                Rows { data: scratch, stride: columns, columns }
             }
             /// The view, if it is of that type.
             #[inline(always)]

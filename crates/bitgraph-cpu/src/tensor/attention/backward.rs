@@ -177,8 +177,8 @@ impl<R: Number + Paired + Gathers> Pass<'_, R> {
                 let mut along = weights;
                 along.iter_mut().zip(&scores).zip(&cosines).for_each(|((a, &ds), &c)| *a = ds * c);
                 if let Some(out) = parameter {
-                    let total = sums::<R>(self.csr.nnz(), 1, &|e, sums, _| {
-                        along[e * heads..(e + 1) * heads].iter().for_each(|&v| sums[0] += v);
+                    let total = sums::<R>((self.csr.nnz(), heads), 1, &|entries, sums, _| {
+                        along[entries.start * heads..entries.end * heads].iter().for_each(|&v| sums[0] += v);
                     });
                     write_row(isa, &total, out);
                 }
@@ -249,7 +249,7 @@ impl<R: Number + Paired + Gathers> Pass<'_, R> {
     ) {
         let (isa, csr, heads, width) = (self.isa, self.csr, self.heads, vector.len());
         if let Some(out) = parameter {
-            let total = sums::<R>(csr.nrows(), width, &|i, sums, [a, b]| {
+            let add = |i: usize, sums: &mut [R], [a, b]: &mut [Vec<R>; 2]| {
                 let l = left.row_as::<R>(isa, i, a);
                 for (&j, k) in csr.row(i).iter().zip(csr.row_range(i)) {
                     let r = right.row_as::<R>(isa, j as usize, b);
@@ -261,7 +261,8 @@ impl<R: Number + Paired + Gathers> Pass<'_, R> {
                         }
                     }
                 }
-            });
+            };
+            let total = sums::<R>((csr.nrows(), width), width, &|rows, sums, scratch| rows.for_each(|i| add(i, sums, scratch)));
             write_row(isa, &total, out);
         }
         if let Some(out) = first {

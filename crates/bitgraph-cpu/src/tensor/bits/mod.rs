@@ -97,8 +97,9 @@ fn mean_magnitudes(x: &Any<Cpu>, along: Packing, means: AnyMut<'_, Cpu>) {
             mean[0] = if columns == 0 { 0.0 } else { sum / columns as f64 };
         }),
         Packing::Columns => {
-            let mut all = sums::<f64>(rows, columns, &|i, sums, [scratch, _]| {
-                sums.iter_mut().zip(view.row_as::<f64>(isa, i, scratch)).for_each(|(sum, x)| *sum += x.abs());
+            let mut all = sums::<f64>((rows, columns), columns, &|rows, sums, [scratch, _]| {
+                let rows = view.rows_as::<f64>(isa, rows, scratch);
+                rows.iter().for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x.abs()));
             });
             all.iter_mut().for_each(|sum| *sum = if rows == 0 { 0.0 } else { *sum / rows as f64 });
             write_row(isa, &all, means);

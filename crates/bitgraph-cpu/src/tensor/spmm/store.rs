@@ -102,11 +102,13 @@ pub fn rows<S: Sum, R: Number + Reading<S>>(csr: &Csr, isa: Isa, reduced: Reduce
 /// Stores sums as they are, rounded to the output's type.
 fn plain<S: Sum>(csr: &Csr, reduced: Reduced<'_, S>, sink: &Sink<'_, S>) {
     let window = sink.window();
-    if let Some(all) = sink.direct() {
+    if sink.is_direct() {
         return shared(csr, &|rows| {
-            // SAFETY: the stretches from the first to the last element of disjoint ranges of rows are disjoint, and within the window.
-            let stretch = unsafe { all.range(window.row(rows.start).start..window.row(rows.end - 1).end) };
-            reduced(rows, stretch, window.stride());
+            for rows in blocks(rows, window.columns(), size_of::<S>()) {
+                // SAFETY: rows are disjoint, and each is in one range.
+                let stretch = unsafe { sink.stretch(rows.clone()) };
+                reduced(rows, stretch, window.stride());
+            }
         });
     }
     let columns = window.columns();
@@ -124,12 +126,12 @@ fn plain<S: Sum>(csr: &Csr, reduced: Reduced<'_, S>, sink: &Sink<'_, S>) {
 /// Scales, finishes and stores sums.
 fn finished<S: Sum, R: Number + Reading<S>>(csr: &Csr, isa: Isa, reduced: Reduced<'_, S>, after: &After<'_, R>, sink: &Sink<'_, R>) {
     let (window, columns) = (sink.window(), sink.window().columns());
-    if let (Some(all), true) = (sink.direct(), TypeId::of::<S>() == TypeId::of::<R>()) {
+    if sink.is_direct() && TypeId::of::<S>() == TypeId::of::<R>() {
         return shared(csr, &|rows| {
             let mut scratch = Vec::new();
             for block in blocks(rows, columns, size_of::<S>()) {
-                // SAFETY: the stretches of disjoint ranges of rows are disjoint, and within the window.
-                let x = unsafe { all.range(window.row(block.start).start..window.row(block.end - 1).end) };
+                // SAFETY: rows are disjoint, and each is in one range.
+                let x = unsafe { sink.stretch(block.clone()) };
                 if let Some(sums) = as_numbers::<R, S>(x) {
                     reduced(block.clone(), sums, window.stride());
                 }
