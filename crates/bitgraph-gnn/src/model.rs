@@ -10,7 +10,6 @@ use crate::{
     Before, Declare, End, Error, Features, Float, Gradients, Graph, Layer, Layout, LogitsGradient, Mode, ParameterId, Parameters, Pass,
     Readout, Start, refused,
 };
-use bitgraph_backend::same_type;
 use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map, moments};
 use bitgraph_tensor::{Activation, Dense, Dropout, TensorBackend};
 use std::sync::Arc;
@@ -493,7 +492,7 @@ pub(crate) fn moments_of<B: TensorBackend, T: Float>(
         }
         Some(Statistics::Nodes(shares)) => shares,
     };
-    let real = same_type(y.clone()).map_or_else(|| map(y).eval_as::<T::Real>(), Ok)?;
+    let real = bitgraph_backend::same_type(y.clone()).map_or_else(|| map(y).eval_as::<T::Real>(), Ok)?;
     let mean = gemm(shares, &real).transpose_a().eval_as::<T::Real>()?;
     let apart = map(&real).bias(&map(&mean).times(-1.0).eval_as()?).eval_as::<T::Real>()?;
     let squares = map(&apart).multiply(&apart).eval_as::<T::Real>()?;
