@@ -277,7 +277,8 @@ impl<'a, B: Tensor, T: Element> DenseMut<'a, B, T> {
         let window = self.window.sub_columns(columns).map_err(refused::<B>)?;
         Ok(Self { window, ..self })
     }
-    /// The array, which no other handle shares any more: what others hold is copied first, unless all of it is to be replaced.
+    /// The array, which no other handle shares any more: what others hold is copied first, or zeros where all of it is to be replaced, which an
+    /// operation that fails leaves.
     ///
     /// # Errors
     /// Out of memory.
@@ -285,7 +286,7 @@ impl<'a, B: Tensor, T: Element> DenseMut<'a, B, T> {
         if Arc::get_mut(self.array).is_none() || !self.backend.array_is_writable(self.array) {
             let replaced = covers::<B, T>(self.backend, self.array, self.window);
             let own = match replaced {
-                true => self.backend.array_unwritten(self.window.len())?,
+                true => self.backend.array_filled(self.window.len(), T::ZERO)?,
                 false => self.backend.array_copy(self.array)?,
             };
             *self.array = Arc::new(own);

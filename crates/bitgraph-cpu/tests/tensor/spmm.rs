@@ -314,6 +314,18 @@ fn overlaps() {
     assert_eq!(both.columns(0..8).unwrap().to_host().unwrap(), left.to_host().unwrap());
 }
 
+/// What is opened and not written to, as by an operation that fails, can be read, and leaves other handles what they had.
+#[test]
+fn outputs_that_nothing_is_written_to() {
+    for cpu in FORMS {
+        let before = dense::<f32>(&cpu, 17, 9, 5);
+        let mut shared = before.clone();
+        drop(shared.as_mut().open().unwrap());
+        assert_eq!(shared.to_host().unwrap(), vec![0.0; 17 * 9]);
+        assert_eq!(before.to_host().unwrap(), elements::<f32>(17 * 9, 5));
+    }
+}
+
 /// A caller's memory is read in place and never written to.
 #[test]
 fn borrowed_memory() {
