@@ -65,6 +65,12 @@ BG_DEVICE void cosine_side(const LaneColumns<VECTOR, LANES, PARTS>& lanes, f32 b
     }
 }
 
+/// What lists have of entries SIDE apart from a position on.
+template <u32 SIDE, u32 DEEP> BG_DEVICE void load_entries(const u32* from, u32 at, u32 end, u32 (&x)[DEEP]) {
+#pragma unroll
+    for (u32 u = 0; u < DEEP; u++) x[u] = at + u * SIDE < end ? load_readonly(from + at + u * SIDE) : 0;
+}
+
 /// The sums of groups of lanes that take entries side by side, in all of them.
 template <u32 VECTOR, u32 LANES, u32 PARTS> BG_DEVICE void add_sides(f32 (&sums)[PARTS][VECTOR]) {
 #pragma unroll

@@ -1,6 +1,6 @@
 // The second launch of the backward pass of attention by two rows, over the transposed matrix: sums of queries, or of derivatives, and of the
 // result's gradients over the entries of a column, by the weights that the first launch left. LANES lanes hold both sums, PARTS vectors of VECTOR columns each, and
-// take the entries, 32 / LANES side by side and DEEP of each in flight.
+// take the entries, 32 / LANES side by side and DEEP of each in flight, whose places are asked for a turn ahead.
 #include "tensor/attention_pair_backward.cuh"
 
 namespace bg {
@@ -18,17 +18,13 @@ template <bool SUM, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVI
         for (u32 k = 0; k < PARTS; k++)
 #pragma unroll
             for (u32 i = 0; i < VECTOR; i++) keys[k][i] = values[k][i] = 0;
+        u32 columns[DEEP], positions[DEEP];
+        load_entries<SIDE>(p.rows.indices, begin + side, end, columns);
+        load_entries<SIDE>(p.positions, begin + side, end, positions);
         for (u32 base = begin; base < end; base += DEEP * SIDE) {
             uint4 queries[DEEP][PARTS], gradients[DEEP][PARTS];
             u32 signs[DEEP][PARTS];
             float2 weights[DEEP][PARTS];
-            u32 columns[DEEP], positions[DEEP];
-#pragma unroll
-            for (u32 u = 0; u < DEEP; u++) {
-                const u32 e = base + u * SIDE + side;
-                columns[u] = e < end ? load_readonly(p.rows.indices + e) : 0;
-                positions[u] = e < end ? load_readonly(p.positions + e) : 0;
-            }
 #pragma unroll
             for (u32 u = 0; u < DEEP; u++)
 #pragma unroll
@@ -40,6 +36,9 @@ template <bool SUM, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVI
                     gradients[u][k] = wanted ? load_vector<T, VECTOR>((const T*)p.gradient + at) : make_uint4(0, 0, 0, 0);
                     weights[u][k] = wanted ? load_readonly(p.entries + ((u64)positions[u] * p.heads + lanes.head[k])) : make_float2(0, 0);
                 }
+            const u32 next = base + DEEP * SIDE + side;
+            load_entries<SIDE>(p.rows.indices, next, end, columns);
+            load_entries<SIDE>(p.positions, next, end, positions);
 #pragma unroll
             for (u32 u = 0; u < DEEP; u++)
 #pragma unroll

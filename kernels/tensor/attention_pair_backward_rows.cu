@@ -1,12 +1,47 @@
 // The first launch of the backward pass of attention by two rows: LANES lanes hold a row's query and the gradient of its result, PARTS vectors
-// of VECTOR columns each, and take the row's entries, 32 / LANES side by side and DEEP of each in flight. The gradients of the queries, the
+// of VECTOR columns each, and take the row's entries, 32 / LANES side by side and DEEP of each in flight, whose columns are asked for a turn ahead.
+// Of one head, the scores of these DEEP are summed at once, and the lanes that get a score work out its power. The gradients of the queries, the
 // weights of the second launch, and of every warp its sums of the gradient of the vector or of beta. Where the keys are the values, they are
 // read once.
 #include "tensor/attention_pair_backward.cuh"
 
 namespace bg {
+/// An entry of the matrix and a head, whether it is there, and whether this lane stores what is known of it.
+struct PairEntry {
+    u32 position, head;
+    bool in, stores;
+};
+/// What of a row and a head its entries share: one over the query's norm, the gradient times the result, the score that the powers are relative
+/// to, and the factor of scores.
+struct PairHead {
+    f32 norm, result, lse, scale;
+};
+/// Leaves what the second launch needs of an entry, from the sums over its columns; what the query's gradient is a sum with, 0 if it is not there.
+template <u32 SCORE> BG_DEVICE f32 entry_weight(const PairBackwardParams& p, const PairEntry& entry, const PairHead& head, f32 score, f32 dot, f32 squares) {
+    const f32 other = SCORE == COSINE_SCORE ? inverse_norm(squares) : 1.0f;
+    score *= LOG2_E;
+    if (SCORE == DOT_SCORE) score *= head.scale;
+    if (SCORE == COSINE_SCORE) score *= head.scale * head.norm * other;
+    const f32 power = exp2_of(score - head.lse), kept = entry.in ? p.dropout.kept<f32>(entry.position, entry.head) : 0.0f;
+    const f32 ds = entry.in ? power * (kept * dot - head.result) : 0.0f;
+    // What weighs the query in the gradient of the key.
+    const f32 weight = SCORE == DOT_SCORE ? ds * head.scale : SCORE == COSINE_SCORE ? ds * head.norm : ds;
+    if (entry.in && entry.stores) p.entries[(u64)entry.position * p.heads + entry.head] = make_float2(power * kept, weight);
+    return SCORE == DOT_SCORE ? weight : SCORE == COSINE_SCORE ? ds * other : ds;
+}
+/// The sum of an entry over groups of LANES lanes: a lane gets that of entry lane / (LANES / DEEP).
+template <u32 LANES, u32 DEEP, u32 PARTS> BG_DEVICE f32 entry_sum(const f32 (&x)[DEEP][PARTS]) {
+    f32 y[DEEP];
+#pragma unroll
+    for (u32 u = 0; u < DEEP; u++) {
+        y[u] = x[u][0];
+#pragma unroll
+        for (u32 k = 1; k < PARTS; k++) y[u] += x[u][k];
+    }
+    return sums_apart<LANES>(y);
+}
 template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void pair_backward_rows(const PairBackwardParams& p) {
-    constexpr u32 SIDE = WARP / LANES;
+    constexpr u32 SIDE = WARP / LANES, EACH = LANES / DEEP;
     const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / WARP, warps = gridDim.x * blockDim.x / WARP, side = lane() / LANES;
     const bool same = p.key == p.values;
     const LaneColumns<VECTOR, LANES, PARTS> lanes(p.columns, p.heads, p.head_columns);
@@ -24,6 +59,8 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
         for (u32 row = task.row; row < task.row + task.count; row++) {
             const u32 begin = first_entry(p.rows, task, row), end = end_entry(p.rows, task, row);
             f32 query[PARTS][VECTOR], dy[PARTS][VECTOR], sums[PARTS][VECTOR], results[PARTS], norms[PARTS], lse[PARTS];
+            u32 columns[DEEP];
+            load_entries<SIDE>(p.rows.indices, begin + side, end, columns);
             // The result's row, until its product with the gradient is there.
             lanes.load(sums, (const T*)p.output + (u64)row * p.columns, true);
             lanes.load(dy, (const T*)p.gradient + (u64)row * p.columns, true);
@@ -47,12 +84,6 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
             }
             for (u32 base = begin; base < end; base += DEEP * SIDE) {
                 uint4 keys[DEEP][PARTS], values[DEEP][PARTS];
-                u32 columns[DEEP];
-#pragma unroll
-                for (u32 u = 0; u < DEEP; u++) {
-                    const u32 e = base + u * SIDE + side;
-                    columns[u] = e < end ? load_readonly(p.rows.indices + e) : 0;
-                }
 #pragma unroll
                 for (u32 u = 0; u < DEEP; u++)
 #pragma unroll
@@ -62,58 +93,72 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
                         keys[u][k] = wanted ? load_vector<T, VECTOR>((const T*)p.key + at) : make_uint4(0, 0, 0, 0);
                         values[u][k] = same ? keys[u][k] : wanted ? load_vector<T, VECTOR>((const T*)p.values + at) : make_uint4(0, 0, 0, 0);
                     }
+                load_entries<SIDE>(p.rows.indices, base + DEEP * SIDE + side, end, columns);
+                f32 scores[DEEP][PARTS], dots[DEEP][PARTS], others[DEEP][PARTS], ds[DEEP][PARTS];
 #pragma unroll
-                for (u32 u = 0; u < DEEP; u++) {
-                    f32 scores[PARTS], dots[PARTS], others[PARTS];
+                for (u32 u = 0; u < DEEP; u++)
 #pragma unroll
                     for (u32 k = 0; k < PARTS; k++) {
-                        scores[k] = dots[k] = others[k] = 0;
+                        scores[u][k] = dots[u][k] = others[u][k] = 0;
 #pragma unroll
                         for (u32 i = 0; i < VECTOR; i++) {
                             const f32 x = element<T>(keys[u][k], i);
-                            dots[k] += dy[k][i] * element<T>(values[u][k], i);
-                            if (SCORE == SUM_SCORE) scores[k] += vector[k][i] * leaky(query[k][i] + x, p.slope);
-                            else scores[k] += query[k][i] * x;
-                            if (SCORE == COSINE_SCORE) others[k] += x * x;
+                            dots[u][k] += dy[k][i] * element<T>(values[u][k], i);
+                            if (SCORE == SUM_SCORE) scores[u][k] += vector[k][i] * leaky(query[k][i] + x, p.slope);
+                            else scores[u][k] += query[k][i] * x;
+                            if (SCORE == COSINE_SCORE) others[u][k] += x * x;
                         }
                     }
-                    lanes.sum_heads(scores);
-                    lanes.sum_heads(dots);
-                    if (SCORE == COSINE_SCORE) lanes.sum_heads(others);
+                if (p.heads == 1) {
+                    // Each lane ends the sums of one entry.
+                    const u32 own = lane() % LANES / EACH, e = base + own * SIDE + side;
+                    const PairEntry entry{e, 0, e < end, lane() % EACH == 0};
+                    const f32 score = entry_sum<LANES>(scores), dot = entry_sum<LANES>(dots), other = SCORE == COSINE_SCORE ? entry_sum<LANES>(others) : 0.0f;
+                    const f32 weight = entry_weight<SCORE>(p, entry, PairHead{norms[0], results[0], lse[0], scale}, score, dot, other);
+#pragma unroll
+                    for (u32 u = 0; u < DEEP; u++) {
+                        ds[u][0] = shuffle(weight, side * LANES + u * EACH);
+#pragma unroll
+                        for (u32 k = 1; k < PARTS; k++) ds[u][k] = ds[u][0];
+                    }
+                } else {
+#pragma unroll
+                    for (u32 u = 0; u < DEEP; u++) {
+                        const u32 e = base + u * SIDE + side;
+                        lanes.sum_heads(scores[u]);
+                        lanes.sum_heads(dots[u]);
+                        if (SCORE == COSINE_SCORE) lanes.sum_heads(others[u]);
+#pragma unroll
+                        for (u32 k = 0; k < PARTS; k++) {
+                            const PairEntry entry{e, lanes.head[k], e < end, lanes.first[k]};
+                            ds[u][k] = entry_weight<SCORE>(p, entry, PairHead{norms[k], results[k], lse[k], scale}, scores[u][k], dots[u][k], others[u][k]);
+                        }
+                    }
+                }
+#pragma unroll
+                for (u32 u = 0; u < DEEP; u++) {
                     const u32 e = base + u * SIDE + side;
-                    const bool in = e < end;
+                    // A row that is not there is not multiplied by 0, or what is no number would spread.
+                    if (e >= end) continue;
 #pragma unroll
                     for (u32 k = 0; k < PARTS; k++) {
-                        const f32 other = SCORE == COSINE_SCORE ? inverse_norm(others[k]) : 1.0f;
-                        f32 score = scores[k] * LOG2_E;
-                        if (SCORE == DOT_SCORE) score *= scale;
-                        if (SCORE == COSINE_SCORE) score *= scale * norms[k] * other;
-                        const f32 power = exp2_of(score - lse[k]), kept = in ? p.dropout.kept<f32>(e, lanes.head[k]) : 0.0f;
-                        f32 ds = in ? power * (kept * dots[k] - results[k]) : 0.0f;
-                        // What weighs the query in the gradient of the key.
-                        const f32 weight = SCORE == DOT_SCORE ? ds * scale : SCORE == COSINE_SCORE ? ds * norms[k] : ds;
-                        if (in && lanes.first[k]) p.entries[(u64)e * p.heads + lanes.head[k]] = make_float2(power * kept, weight);
-                        if (SCORE == DOT_SCORE) ds = weight;
-                        if (SCORE == COSINE_SCORE) ds *= other;
-                        // A row that is not there is not multiplied by 0, or what is no number would spread.
-                        if (!in) continue;
                         u32 signs = 0;
 #pragma unroll
                         for (u32 i = 0; i < VECTOR; i++) {
                             const f32 x = element<T>(keys[u][k], i);
                             if (SCORE == SUM_SCORE) {
-                                const f32 z = query[k][i] + x, part = z > 0 ? ds : ds * p.slope;
+                                const f32 z = query[k][i] + x, part = z > 0 ? ds[u][k] : ds[u][k] * p.slope;
                                 signs |= z > 0 ? 1u << i : 0u;
                                 sums[k][i] += part;
                                 parameter[k][i] += part * z;
                             } else {
-                                sums[k][i] += ds * x;
+                                sums[k][i] += ds[u][k] * x;
                             }
                         }
                         if (SCORE == SUM_SCORE && lanes.valid[k]) p.signs[((u64)e * p.columns + lanes.column[k]) / VECTOR] = (u8)signs;
                     }
-                    warp_sync();
                 }
+                warp_sync();
             }
             add_sides<VECTOR, LANES, PARTS>(sums);
             if (task.piece) {

@@ -130,14 +130,26 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     ///
     /// # Errors
     /// [`Error::Setting`] for a dropout that is no probability below 1, [`Error::Size`] for other classes than those of a read-out before.
-    pub fn read_out(mut self, readout: Readout, classes: usize, dropout: f64) -> Result<Self, Error> {
+    pub fn read_out(self, readout: Readout, classes: usize, dropout: f64) -> Result<Self, Error> {
+        let start = Start::Glorot { inputs: self.width(), outputs: classes };
+        self.read_out_from(readout, (classes, start), dropout)
+    }
+    /// The same, of sums of signs: by Glorot's rule few classes would have them begin far apart, as signs vary more than what is rectified.
+    ///
+    /// # Errors
+    /// As [`Model::read_out`].
+    pub(crate) fn read_out_signs(self, readout: Readout, classes: usize, dropout: f64) -> Result<Self, Error> {
+        let start = Start::Within(1.0 / (self.width().max(1) as f64).sqrt());
+        self.read_out_from(readout, (classes, start), dropout)
+    }
+    fn read_out_from(mut self, readout: Readout, (classes, start): (usize, Start), dropout: f64) -> Result<Self, Error> {
         if let Some(expected) = self.heads.first().map(|(_, head)| head.classes()).filter(|&n| n != classes) {
             return Err(Error::Size { what: "classes of a read-out", expected: expected as u64, found: classes as u64 });
         }
         let (width, at) = (self.width(), self.blocks.len());
         let prefix = format!("readouts.{}", self.heads.len());
         let mut declare = Declare::new(Arc::make_mut(&mut self.layout), prefix, width);
-        self.heads.push((at, Head::new(&mut declare, readout, classes, dropout)?));
+        self.heads.push((at, Head::new(&mut declare, readout, (classes, start), dropout)?));
         Ok(self)
     }
     /// The name.

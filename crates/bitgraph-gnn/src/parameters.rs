@@ -27,6 +27,8 @@ pub enum Start {
         /// Outputs of a unit.
         outputs: usize,
     },
+    /// Uniform within a bound.
+    Within(f64),
     /// One value.
     Constant(f64),
 }
@@ -97,15 +99,16 @@ impl Layout {
     }
     /// The start of every parameter, from a seed. O(parameters), the same on every machine.
     pub fn start<R: Real>(&self, seed: u64) -> Vec<R> {
-        self.filled(|p, to: &mut [R]| match self.declared[p].start {
-            Start::Constant(value) => to.fill(R::of(value)),
-            Start::Glorot { inputs, outputs } => {
-                let bound = (6.0 / (inputs + outputs).max(1) as f64).sqrt();
-                let generator = Philox::new(seed, FIRST_DRAW + p as u32);
-                for (row, four) in to.chunks_mut(4).enumerate() {
-                    for (to, word) in four.iter_mut().zip(generator.words(row as u64, 0)) {
-                        *to = R::of(((f64::from(word) + 0.5) / 2f64.powi(31) - 1.0) * bound);
-                    }
+        self.filled(|p, to: &mut [R]| {
+            let bound = match self.declared[p].start {
+                Start::Constant(value) => return to.fill(R::of(value)),
+                Start::Within(bound) => bound,
+                Start::Glorot { inputs, outputs } => (6.0 / (inputs + outputs).max(1) as f64).sqrt(),
+            };
+            let generator = Philox::new(seed, FIRST_DRAW + p as u32);
+            for (row, four) in to.chunks_mut(4).enumerate() {
+                for (to, word) in four.iter_mut().zip(generator.words(row as u64, 0)) {
+                    *to = R::of(((f64::from(word) + 0.5) / 2f64.powi(31) - 1.0) * bound);
                 }
             }
         })

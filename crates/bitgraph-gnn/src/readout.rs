@@ -70,12 +70,12 @@ pub(crate) struct HeadKept<B: TensorBackend, T: Float> {
 }
 
 impl Head {
-    pub fn new(declare: &mut Declare<'_>, readout: Readout, classes: usize, dropout: f64) -> Result<Self, Error> {
+    pub fn new(declare: &mut Declare<'_>, readout: Readout, (classes, start): (usize, Start), dropout: f64) -> Result<Self, Error> {
         if !(0.0..1.0).contains(&dropout) {
             return Err(Error::Setting { what: "dropout", found: dropout, allowed: "from 0 to below 1" });
         }
         let inputs = declare.columns();
-        let weight = declare.parameter("weight", (inputs, classes), Start::Glorot { inputs, outputs: classes });
+        let weight = declare.parameter("weight", (inputs, classes), start);
         Ok(Self { readout, weight, bias: declare.parameter("bias", (1, classes), Start::Constant(0.0)), classes, dropout })
     }
     pub fn classes(&self) -> usize {
