@@ -79,22 +79,22 @@ template <bool SUM, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVI
         warp_sync();
     }
 }
-BG_KERNEL(attention_product_columns_f16_64, PairBackwardParams, 128, 5) { pair_backward_columns<false, f16, 8, 8, 1, 4>(p); }
-BG_KERNEL(attention_product_columns_f16_128, PairBackwardParams, 128, 5) { pair_backward_columns<false, f16, 8, 16, 1, 4>(p); }
-BG_KERNEL(attention_product_columns_f16_256, PairBackwardParams, 128, 5) { pair_backward_columns<false, f16, 8, 32, 1, 4>(p); }
-BG_KERNEL(attention_product_columns_bf16_64, PairBackwardParams, 128, 5) { pair_backward_columns<false, bf16, 8, 8, 1, 4>(p); }
-BG_KERNEL(attention_product_columns_bf16_128, PairBackwardParams, 128, 5) { pair_backward_columns<false, bf16, 8, 16, 1, 4>(p); }
-BG_KERNEL(attention_product_columns_bf16_256, PairBackwardParams, 128, 5) { pair_backward_columns<false, bf16, 8, 32, 1, 4>(p); }
-BG_KERNEL(attention_product_columns_f32_64, PairBackwardParams, 128, 5) { pair_backward_columns<false, f32, 4, 16, 1, 4>(p); }
-BG_KERNEL(attention_product_columns_f32_128, PairBackwardParams, 128, 5) { pair_backward_columns<false, f32, 4, 32, 1, 4>(p); }
-BG_KERNEL(attention_product_columns_f32_256, PairBackwardParams, 128, 5) { pair_backward_columns<false, f32, 4, 32, 2, 2>(p); }
-BG_KERNEL(attention_sum_columns_f16_64, PairBackwardParams, 128, 5) { pair_backward_columns<true, f16, 8, 8, 1, 4>(p); }
-BG_KERNEL(attention_sum_columns_f16_128, PairBackwardParams, 128, 5) { pair_backward_columns<true, f16, 8, 16, 1, 4>(p); }
-BG_KERNEL(attention_sum_columns_f16_256, PairBackwardParams, 128, 5) { pair_backward_columns<true, f16, 8, 32, 1, 4>(p); }
-BG_KERNEL(attention_sum_columns_bf16_64, PairBackwardParams, 128, 5) { pair_backward_columns<true, bf16, 8, 8, 1, 4>(p); }
-BG_KERNEL(attention_sum_columns_bf16_128, PairBackwardParams, 128, 5) { pair_backward_columns<true, bf16, 8, 16, 1, 4>(p); }
-BG_KERNEL(attention_sum_columns_bf16_256, PairBackwardParams, 128, 5) { pair_backward_columns<true, bf16, 8, 32, 1, 4>(p); }
-BG_KERNEL(attention_sum_columns_f32_64, PairBackwardParams, 128, 5) { pair_backward_columns<true, f32, 4, 16, 1, 4>(p); }
-BG_KERNEL(attention_sum_columns_f32_128, PairBackwardParams, 128, 5) { pair_backward_columns<true, f32, 4, 32, 1, 4>(p); }
-BG_KERNEL(attention_sum_columns_f32_256, PairBackwardParams, 128, 5) { pair_backward_columns<true, f32, 4, 32, 2, 2>(p); }
+BG_KERNEL(attention_product_columns_f16_64, PairBackwardParams, 128, 6) { pair_backward_columns<false, f16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_product_columns_f16_128, PairBackwardParams, 128, 6) { pair_backward_columns<false, f16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_product_columns_f16_256, PairBackwardParams, 128, 6) { pair_backward_columns<false, f16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_product_columns_bf16_64, PairBackwardParams, 128, 6) { pair_backward_columns<false, bf16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_product_columns_bf16_128, PairBackwardParams, 128, 6) { pair_backward_columns<false, bf16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_product_columns_bf16_256, PairBackwardParams, 128, 6) { pair_backward_columns<false, bf16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_product_columns_f32_64, PairBackwardParams, 128, 6) { pair_backward_columns<false, f32, 4, 16, 1, 4>(p); }
+BG_KERNEL(attention_product_columns_f32_128, PairBackwardParams, 128, 6) { pair_backward_columns<false, f32, 4, 32, 1, 4>(p); }
+BG_KERNEL(attention_product_columns_f32_256, PairBackwardParams, 128, 6) { pair_backward_columns<false, f32, 4, 32, 2, 2>(p); }
+BG_KERNEL(attention_sum_columns_f16_64, PairBackwardParams, 128, 8) { pair_backward_columns<true, f16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_sum_columns_f16_128, PairBackwardParams, 128, 8) { pair_backward_columns<true, f16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_sum_columns_f16_256, PairBackwardParams, 128, 6) { pair_backward_columns<true, f16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_sum_columns_bf16_64, PairBackwardParams, 128, 8) { pair_backward_columns<true, bf16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_sum_columns_bf16_128, PairBackwardParams, 128, 8) { pair_backward_columns<true, bf16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_sum_columns_bf16_256, PairBackwardParams, 128, 6) { pair_backward_columns<true, bf16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_sum_columns_f32_64, PairBackwardParams, 128, 8) { pair_backward_columns<true, f32, 4, 16, 1, 4>(p); }
+BG_KERNEL(attention_sum_columns_f32_128, PairBackwardParams, 128, 8) { pair_backward_columns<true, f32, 4, 32, 1, 4>(p); }
+BG_KERNEL(attention_sum_columns_f32_256, PairBackwardParams, 128, 6) { pair_backward_columns<true, f32, 4, 32, 2, 2>(p); }
 }  // namespace bg

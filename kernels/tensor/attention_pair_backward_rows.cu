@@ -2,8 +2,9 @@
 // of VECTOR columns each, and take the row's entries, 32 / LANES side by side and DEEP of each in flight, whose columns are asked for a turn ahead.
 // Of one head, the scores of these DEEP are summed at once, and the lanes that get a score work out its power. The gradients of the queries, the
 // weights of the second launch, and of every warp its sums of the gradient of the vector or of beta. Where the keys are the values, they are
-// read once.
+// read once, a turn ahead.
 #include "tensor/attention_pair_backward.cuh"
+#include "tuning/attention.cuh"
 
 namespace bg {
 /// An entry of the matrix and a head, whether it is there, and whether this lane stores what is known of it.
@@ -40,10 +41,22 @@ template <u32 LANES, u32 DEEP, u32 PARTS> BG_DEVICE f32 entry_sum(const f32 (&x)
     }
     return sums_apart<LANES>(y);
 }
-template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void pair_backward_rows(const PairBackwardParams& p) {
+/// Rows of features for entries SIDE apart from a position on.
+template <class T, u32 SIDE, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP>
+BG_DEVICE void load_rows(const void* rows, const PairBackwardParams& p, const LaneColumns<VECTOR, LANES, PARTS>& lanes, u32 at, u32 end, const u32 (&columns)[DEEP], uint4 (&x)[DEEP][PARTS]) {
+#pragma unroll
+    for (u32 u = 0; u < DEEP; u++)
+#pragma unroll
+        for (u32 k = 0; k < PARTS; k++) {
+            const bool wanted = at + u * SIDE < end && lanes.valid[k];
+            x[u][k] = wanted ? load_vector<T, VECTOR>((const T*)rows + ((u64)columns[u] * p.columns + lanes.column[k])) : make_uint4(0, 0, 0, 0);
+        }
+}
+
+/// SAME: the keys are the values.
+template <u32 SCORE, bool SAME, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void pair_backward_rows(const PairBackwardParams& p) {
     constexpr u32 SIDE = WARP / LANES, EACH = LANES / DEEP;
     const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / WARP, warps = gridDim.x * blockDim.x / WARP, side = lane() / LANES;
-    const bool same = p.key == p.values;
     const LaneColumns<VECTOR, LANES, PARTS> lanes(p.columns, p.heads, p.head_columns);
     const f32 scale = SCORE == COSINE_SCORE ? load_readonly(p.parameter) : p.factor;
     f32 vector[PARTS][VECTOR], parameter[PARTS][VECTOR];
@@ -82,18 +95,26 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
 #pragma unroll
                 for (u32 k = 0; k < PARTS; k++) norms[k] = inverse_norm(norms[k]);
             }
+            uint4 ahead[DEEP][PARTS];
+            if (SAME) {
+                load_rows<T, SIDE>(p.key, p, lanes, begin + side, end, columns, ahead);
+                load_entries<SIDE>(p.rows.indices, begin + DEEP * SIDE + side, end, columns);
+            }
             for (u32 base = begin; base < end; base += DEEP * SIDE) {
+                const u32 next = base + DEEP * SIDE + side;
                 uint4 keys[DEEP][PARTS], values[DEEP][PARTS];
+                if (SAME) {
 #pragma unroll
-                for (u32 u = 0; u < DEEP; u++)
+                    for (u32 u = 0; u < DEEP; u++)
 #pragma unroll
-                    for (u32 k = 0; k < PARTS; k++) {
-                        const bool wanted = base + u * SIDE + side < end && lanes.valid[k];
-                        const u64 at = (u64)columns[u] * p.columns + lanes.column[k];
-                        keys[u][k] = wanted ? load_vector<T, VECTOR>((const T*)p.key + at) : make_uint4(0, 0, 0, 0);
-                        values[u][k] = same ? keys[u][k] : wanted ? load_vector<T, VECTOR>((const T*)p.values + at) : make_uint4(0, 0, 0, 0);
-                    }
-                load_entries<SIDE>(p.rows.indices, base + DEEP * SIDE + side, end, columns);
+                        for (u32 k = 0; k < PARTS; k++) values[u][k] = keys[u][k] = ahead[u][k];
+                    load_rows<T, SIDE>(p.key, p, lanes, next, end, columns, ahead);
+                    load_entries<SIDE>(p.rows.indices, next + DEEP * SIDE, end, columns);
+                } else {
+                    load_rows<T, SIDE>(p.key, p, lanes, base + side, end, columns, keys);
+                    load_rows<T, SIDE>(p.values, p, lanes, base + side, end, columns, values);
+                    load_entries<SIDE>(p.rows.indices, next, end, columns);
+                }
                 f32 scores[DEEP][PARTS], dots[DEEP][PARTS], others[DEEP][PARTS], ds[DEEP][PARTS];
 #pragma unroll
                 for (u32 u = 0; u < DEEP; u++)
@@ -196,31 +217,35 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
         if (lane() == 0) p.parameter_sums[warp] = sum;
     }
 }
-BG_KERNEL(attention_dot_backward_f16_64, PairBackwardParams, 128, 4) { pair_backward_rows<DOT_SCORE, f16, 8, 8, 1, 4>(p); }
-BG_KERNEL(attention_dot_backward_f16_128, PairBackwardParams, 128, 4) { pair_backward_rows<DOT_SCORE, f16, 8, 16, 1, 4>(p); }
-BG_KERNEL(attention_dot_backward_f16_256, PairBackwardParams, 128, 4) { pair_backward_rows<DOT_SCORE, f16, 8, 32, 1, 4>(p); }
-BG_KERNEL(attention_dot_backward_bf16_64, PairBackwardParams, 128, 4) { pair_backward_rows<DOT_SCORE, bf16, 8, 8, 1, 4>(p); }
-BG_KERNEL(attention_dot_backward_bf16_128, PairBackwardParams, 128, 4) { pair_backward_rows<DOT_SCORE, bf16, 8, 16, 1, 4>(p); }
-BG_KERNEL(attention_dot_backward_bf16_256, PairBackwardParams, 128, 4) { pair_backward_rows<DOT_SCORE, bf16, 8, 32, 1, 4>(p); }
-BG_KERNEL(attention_dot_backward_f32_64, PairBackwardParams, 128, 4) { pair_backward_rows<DOT_SCORE, f32, 4, 16, 1, 4>(p); }
-BG_KERNEL(attention_dot_backward_f32_128, PairBackwardParams, 128, 4) { pair_backward_rows<DOT_SCORE, f32, 4, 32, 1, 4>(p); }
-BG_KERNEL(attention_dot_backward_f32_256, PairBackwardParams, 128, 4) { pair_backward_rows<DOT_SCORE, f32, 4, 32, 2, 2>(p); }
-BG_KERNEL(attention_cosine_backward_f16_64, PairBackwardParams, 128, 4) { pair_backward_rows<COSINE_SCORE, f16, 8, 8, 1, 4>(p); }
-BG_KERNEL(attention_cosine_backward_f16_128, PairBackwardParams, 128, 4) { pair_backward_rows<COSINE_SCORE, f16, 8, 16, 1, 4>(p); }
-BG_KERNEL(attention_cosine_backward_f16_256, PairBackwardParams, 128, 4) { pair_backward_rows<COSINE_SCORE, f16, 8, 32, 1, 4>(p); }
-BG_KERNEL(attention_cosine_backward_bf16_64, PairBackwardParams, 128, 4) { pair_backward_rows<COSINE_SCORE, bf16, 8, 8, 1, 4>(p); }
-BG_KERNEL(attention_cosine_backward_bf16_128, PairBackwardParams, 128, 4) { pair_backward_rows<COSINE_SCORE, bf16, 8, 16, 1, 4>(p); }
-BG_KERNEL(attention_cosine_backward_bf16_256, PairBackwardParams, 128, 4) { pair_backward_rows<COSINE_SCORE, bf16, 8, 32, 1, 4>(p); }
-BG_KERNEL(attention_cosine_backward_f32_64, PairBackwardParams, 128, 4) { pair_backward_rows<COSINE_SCORE, f32, 4, 16, 1, 4>(p); }
-BG_KERNEL(attention_cosine_backward_f32_128, PairBackwardParams, 128, 4) { pair_backward_rows<COSINE_SCORE, f32, 4, 32, 1, 4>(p); }
-BG_KERNEL(attention_cosine_backward_f32_256, PairBackwardParams, 128, 4) { pair_backward_rows<COSINE_SCORE, f32, 4, 32, 2, 2>(p); }
-BG_KERNEL(attention_sum_backward_f16_64, PairBackwardParams, 128, 4) { pair_backward_rows<SUM_SCORE, f16, 8, 8, 1, 4>(p); }
-BG_KERNEL(attention_sum_backward_f16_128, PairBackwardParams, 128, 4) { pair_backward_rows<SUM_SCORE, f16, 8, 16, 1, 4>(p); }
-BG_KERNEL(attention_sum_backward_f16_256, PairBackwardParams, 128, 4) { pair_backward_rows<SUM_SCORE, f16, 8, 32, 1, 4>(p); }
-BG_KERNEL(attention_sum_backward_bf16_64, PairBackwardParams, 128, 4) { pair_backward_rows<SUM_SCORE, bf16, 8, 8, 1, 4>(p); }
-BG_KERNEL(attention_sum_backward_bf16_128, PairBackwardParams, 128, 4) { pair_backward_rows<SUM_SCORE, bf16, 8, 16, 1, 4>(p); }
-BG_KERNEL(attention_sum_backward_bf16_256, PairBackwardParams, 128, 4) { pair_backward_rows<SUM_SCORE, bf16, 8, 32, 1, 4>(p); }
-BG_KERNEL(attention_sum_backward_f32_64, PairBackwardParams, 128, 4) { pair_backward_rows<SUM_SCORE, f32, 4, 16, 1, 4>(p); }
-BG_KERNEL(attention_sum_backward_f32_128, PairBackwardParams, 128, 4) { pair_backward_rows<SUM_SCORE, f32, 4, 32, 1, 4>(p); }
-BG_KERNEL(attention_sum_backward_f32_256, PairBackwardParams, 128, 4) { pair_backward_rows<SUM_SCORE, f32, 4, 32, 2, 2>(p); }
+template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void pair_backward(const PairBackwardParams& p) {
+    if (p.key == p.values) pair_backward_rows<SCORE, true, T, VECTOR, LANES, PARTS, DEEP>(p);
+    else pair_backward_rows<SCORE, false, T, VECTOR, LANES, PARTS, DEEP>(p);
+}
+BG_KERNEL(attention_dot_backward_f16_64, PairBackwardParams, 128, 4) { pair_backward<DOT_SCORE, f16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_dot_backward_f16_128, PairBackwardParams, 128, 4) { pair_backward<DOT_SCORE, f16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_dot_backward_f16_256, PairBackwardParams, 128, 4) { pair_backward<DOT_SCORE, f16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_dot_backward_bf16_64, PairBackwardParams, 128, 4) { pair_backward<DOT_SCORE, bf16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_dot_backward_bf16_128, PairBackwardParams, 128, 4) { pair_backward<DOT_SCORE, bf16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_dot_backward_bf16_256, PairBackwardParams, 128, 4) { pair_backward<DOT_SCORE, bf16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_dot_backward_f32_64, PairBackwardParams, 128, 4) { pair_backward<DOT_SCORE, f32, 4, 16, 1, 4>(p); }
+BG_KERNEL(attention_dot_backward_f32_128, PairBackwardParams, 128, 4) { pair_backward<DOT_SCORE, f32, 4, 32, 1, 4>(p); }
+BG_KERNEL(attention_dot_backward_f32_256, PairBackwardParams, 128, 4) { pair_backward<DOT_SCORE, f32, 4, 32, 2, 2>(p); }
+BG_KERNEL(attention_cosine_backward_f16_64, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<COSINE_SCORE, f16, 8, 8, 1, 2>(p); }
+BG_KERNEL(attention_cosine_backward_f16_128, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<COSINE_SCORE, f16, 8, 16, 1, 2>(p); }
+BG_KERNEL(attention_cosine_backward_f16_256, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<COSINE_SCORE, f16, 8, 32, 1, 2>(p); }
+BG_KERNEL(attention_cosine_backward_bf16_64, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<COSINE_SCORE, bf16, 8, 8, 1, 2>(p); }
+BG_KERNEL(attention_cosine_backward_bf16_128, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<COSINE_SCORE, bf16, 8, 16, 1, 2>(p); }
+BG_KERNEL(attention_cosine_backward_bf16_256, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<COSINE_SCORE, bf16, 8, 32, 1, 2>(p); }
+BG_KERNEL(attention_cosine_backward_f32_64, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<COSINE_SCORE, f32, 4, 16, 1, 2>(p); }
+BG_KERNEL(attention_cosine_backward_f32_128, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<COSINE_SCORE, f32, 4, 32, 1, 2>(p); }
+BG_KERNEL(attention_cosine_backward_f32_256, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<COSINE_SCORE, f32, 4, 32, 2, 1>(p); }
+BG_KERNEL(attention_sum_backward_f16_64, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<SUM_SCORE, f16, 8, 8, 1, 2>(p); }
+BG_KERNEL(attention_sum_backward_f16_128, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<SUM_SCORE, f16, 8, 16, 1, 2>(p); }
+BG_KERNEL(attention_sum_backward_f16_256, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<SUM_SCORE, f16, 8, 32, 1, 2>(p); }
+BG_KERNEL(attention_sum_backward_bf16_64, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<SUM_SCORE, bf16, 8, 8, 1, 2>(p); }
+BG_KERNEL(attention_sum_backward_bf16_128, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<SUM_SCORE, bf16, 8, 16, 1, 2>(p); }
+BG_KERNEL(attention_sum_backward_bf16_256, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<SUM_SCORE, bf16, 8, 32, 1, 2>(p); }
+BG_KERNEL(attention_sum_backward_f32_64, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<SUM_SCORE, f32, 4, 16, 1, 2>(p); }
+BG_KERNEL(attention_sum_backward_f32_128, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<SUM_SCORE, f32, 4, 32, 1, 2>(p); }
+BG_KERNEL(attention_sum_backward_f32_256, PairBackwardParams, 128, attention::PAIR_SUMMING_BLOCKS) { pair_backward<SUM_SCORE, f32, 4, 32, 2, 1>(p); }
 }  // namespace bg

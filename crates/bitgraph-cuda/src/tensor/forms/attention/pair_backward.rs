@@ -13,6 +13,7 @@ use crate::tensor::attention::DropoutParams;
 use crate::tensor::forms::{Feature, address, expect_len, is_aligned, launch_warps};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
+use bitgraph_kernels::constant;
 use bitgraph_semiring::DType;
 
 parameters! {
@@ -43,8 +44,10 @@ parameters! {
     }
 }
 
-/// Warps of the first launch where each leaves sums of a parameter's gradient: two for every place of an H200, and a multiple of a block's.
-const SUMMING_WARPS: u32 = 4096;
+/// Blocks of a multiprocessor at once of a first launch where each warp leaves sums of a parameter's gradient.
+const SUMMING_BLOCKS: u32 = constant("tuning/attention.cuh", "PAIR_SUMMING_BLOCKS") as u32;
+/// Warps of such a block.
+const BLOCK_WARPS: u32 = 4;
 
 /// Where the gradients of attention by two rows go: each is overwritten.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +112,7 @@ impl<T: Feature> PairBackwardLayout<T> {
         let product = |what: &'static str, a: usize, b: usize| a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 });
         let pieces = forward.tasks().parameters.piece_count.max(2 * transposed.parameters.piece_count) as usize;
         let partial = product("the number of sums of pieces of rows", pieces, columns)?;
-        let sums = product("the number of sums of warps", summing(forward.tasks()) as usize, columns)?;
+        let sums = product("the number of sums of warps", summing(device, forward.tasks()) as usize, columns)?;
         Ok(Some(Self {
             device: device.clone(),
             width,
@@ -180,7 +183,7 @@ impl<T: Feature> PairBackwardLayout<T> {
             slope: scored.slope,
             dropout: DropoutParams::of(&self.device, input.dropout.as_ref()),
         };
-        let warps = if scored.kind == "dot" { forward.parameters.task_count } else { summing(forward) };
+        let warps = if scored.kind == "dot" { forward.parameters.task_count } else { summing(&self.device, forward) };
         let kernel = format!("attention_{}_backward_{}_{}", scored.kind, T::NAME, self.width);
         // SAFETY: the tasks were made for this matrix and its transpose, the arrays have the lengths that they and the widths ask for, and there
         // are sums for every warp that leaves some.
@@ -197,7 +200,7 @@ impl<T: Feature> PairBackwardLayout<T> {
     /// one.
     #[must_use]
     pub fn parameter_sums(&self) -> (&Buffer<f32>, usize) {
-        (&self.parameter_sums, summing(self.forward.tasks()) as usize)
+        (&self.parameter_sums, summing(&self.device, self.forward.tasks()) as usize)
     }
     /// Which form runs, and how the rows of the transpose are cut.
     #[must_use]
@@ -212,7 +215,7 @@ impl<T: Feature> PairBackwardLayout<T> {
     }
 }
 
-/// Warps of a launch over tasks that leave sums: a multiple of a block's.
-fn summing(tasks: &RowTasks) -> u32 {
-    tasks.parameters.task_count.min(SUMMING_WARPS).next_multiple_of(4)
+/// Warps of a launch over tasks that leave sums, a multiple of a block's: those that fill the device twice, or as many as there are tasks.
+fn summing(device: &Device, tasks: &RowTasks) -> u32 {
+    tasks.parameters.task_count.min(2 * BLOCK_WARPS * SUMMING_BLOCKS * device.properties().sms).next_multiple_of(BLOCK_WARPS)
 }
