@@ -9,6 +9,7 @@ pub mod batches;
 pub mod bspmm;
 mod codes;
 pub mod contender;
+pub mod conversions;
 pub mod external;
 pub mod features;
 pub mod files;

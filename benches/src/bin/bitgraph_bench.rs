@@ -9,7 +9,7 @@ use bitgraph_benches::files::GraphFiles;
 use bitgraph_benches::peers::Peer;
 use bitgraph_benches::report::{Comparison, Report, table};
 use bitgraph_benches::task::{Subject, Task};
-use bitgraph_benches::{batches, bspmm, gemm_bits, gnn, inference, neighbours, ours, reproduce, sampled, spmm, threads};
+use bitgraph_benches::{batches, bspmm, conversions, gemm_bits, gnn, inference, neighbours, ours, reproduce, sampled, spmm, threads};
 use clap::{Args, Parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,6 +41,8 @@ enum Command {
     Attention(sampled::Options),
     /// A sparse matrix times dense features on a GPU, beside cuSPARSE.
     Spmm(spmm::Options),
+    /// Lists made into SGT and FRDC on a GPU, beside the host.
+    Conversions(conversions::Options),
     /// Dense products of bits and codes on a GPU, beside cuBLASLt with 8-bit numbers.
     GemmBits(gemm_bits::Options),
     /// Sums of signs over neighbours on a GPU, beside cuSPARSE with floats of the same width.
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         Command::Gat(options) => sampled::run(sampled::Operation::Gat, &options),
         Command::Attention(options) => sampled::run(sampled::Operation::Pair, &options),
         Command::Spmm(options) => spmm::run(&options),
+        Command::Conversions(options) => conversions::run(&options),
         Command::GemmBits(options) => gemm_bits::run(&options),
         Command::Bspmm(options) => bspmm::run(&options),
         Command::Batches(options) => batches::run(&options),
