@@ -301,7 +301,7 @@ fn shortest(what: &str, g: &Csr, most: u32, threads: usize, variant: sssp::SsspV
 
 #[test]
 fn shortest_paths() {
-    use sssp::SsspVariant::{Buckets, Packed, PackedAtWill, PackedRows};
+    use sssp::SsspVariant::{Buckets, Packed, PackedAtWill, PackedRows, SortedBuckets};
     let mut random = Random(6);
     let edges = random.pairs(40_000, 4000, 0);
     let dense = undirected(4000, edges.iter().copied());
@@ -325,4 +325,8 @@ fn shortest_paths() {
         (0..n * n).flat_map(|v| [(v, (v + 1) % (n * n)), (v, (v + n) % (n * n)), (v, (v + 7 * n) % (n * n)), (v, (v + 3) % (n * n))]);
     shortest("a torus", &undirected((n * n) as usize, eight), 200, 3, PackedRows, &["sssp: rows of 8", "sssp: by several at will"]);
     shortest("heavy weights", &dense, 1000, 2, Buckets, &["sssp: by several at will"]);
+    let hubs = (0..20).flat_map(|hub| (20..4000).map(move |v| (hub, v)));
+    let hubs = undirected(4000, random.pairs(12_000, 4000, 0).into_iter().chain(hubs));
+    shortest("heavy weights and hubs", &hubs, 1000, 1, SortedBuckets, &["sssp: rows sorted by weight"]);
+    shortest("heavy weights and hubs", &hubs, 1000, 3, SortedBuckets, &["sssp: rows sorted by weight", "sssp: a shared window"]);
 }

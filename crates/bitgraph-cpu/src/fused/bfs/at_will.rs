@@ -13,6 +13,8 @@ use crate::Isa;
 use crate::fresh::fresh;
 use crate::fused::buckets::arcs::{Arcs, Out, Task};
 use crate::fused::buckets::free::{self, Own};
+#[cfg(target_arch = "x86_64")]
+use crate::fused::buckets::lanes;
 use crate::team::Team;
 use bitgraph_algorithms::UNREACHED;
 use bitgraph_backend::{Control, Result};
@@ -24,8 +26,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 const SHIFT: u32 = 2;
 /// How many entries ahead rows are fetched; where they are, twice as many.
 const AHEAD: usize = 6;
-/// Vertices at most: a gather takes places of 31 bits.
-pub(super) const MOST_NODES: usize = 1 << 31;
 /// Vertices that are filled, and counted, together.
 const PIECE: usize = 1 << 14;
 
@@ -37,7 +37,7 @@ struct Steps<'a> {
     near: bool,
 }
 
-/// The levels from `source` in `marks`, for at most [`MOST_NODES`] vertices. The CPU has `isa`.
+/// The levels from `source` in `marks`, for at most [`buckets::MOST_NODES`] vertices. The CPU has `isa`.
 ///
 /// # Errors
 /// [`bitgraph_backend::Error::Cancelled`].
@@ -97,14 +97,14 @@ impl Arcs for Steps<'_> {
         let valid = out.valid(entries);
         match self.isa {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the CPU has the instructions; vertices that are queued have rows, and their neighbours levels, at most `MOST_NODES`.
+            // SAFETY: the CPU has the instructions; vertices that are queued have rows, and their neighbours levels, at most `buckets::MOST_NODES`.
             Isa::Avx512 => unsafe { self.avx512(&valid, out) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as before.
             Isa::Avx2 => unsafe { self.avx2(&valid, out) },
             _ => self.relax(&valid, out, |row, level, out| {
                 for &u in row {
-                    out.relax(u, level, || self.key(level));
+                    out.relax(u, level + 1, || self.key(level + 1));
                 }
             }),
         }
@@ -114,7 +114,7 @@ impl Arcs for Steps<'_> {
 }
 
 impl Steps<'_> {
-    /// Calls `row` with the rows of the entries and the level of what is in them, and asks for memory ahead of that.
+    /// Calls `row` with the rows of the entries and their levels, and asks for memory ahead of that.
     #[inline(always)]
     fn relax(&self, entries: &[(u32, u32)], out: &mut Out<'_, u32>, row: impl Fn(&[u32], u32, &mut Out<'_, u32>)) {
         let (offsets, indices) = self.rows;
@@ -135,46 +135,17 @@ impl Steps<'_> {
                 beside(offsets.as_ptr(), v..v);
                 beside(dist, v..v);
             }
-            row(&indices[range], level + 1, out);
+            row(&indices[range], level, out);
         }
     }
     /// # Safety
-    /// The CPU has the instructions; queued are vertices of a valid pattern of at most [`MOST_NODES`], and `out` has a distance for each.
+    /// The CPU has the instructions; queued are vertices of a valid pattern of at most [`buckets::MOST_NODES`], and `out` has a distance for each.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,bmi1,bmi2,popcnt,lzcnt")]
     unsafe fn avx512(&self, entries: &[(u32, u32)], out: &mut Out<'_, u32>) {
-        use std::arch::x86_64::*;
-        let key = |level| self.key(level);
-        self.relax(entries, out, |row, level, out| {
-            let dist: *const i32 = out.dist.as_ptr().cast();
-            let mut rest = row;
-            // SAFETY: masked lanes are not read; ids have distances; there is room for a vector.
-            unsafe {
-                while rest.len() > 8 {
-                    let (now, later) = rest.split_at(rest.len().min(16));
-                    let inside = (1u32 << now.len()).wrapping_sub(1) as u16;
-                    let ids = _mm512_maskz_loadu_epi32(inside, now.as_ptr().cast());
-                    let known = _mm512_mask_i32gather_epi32::<4>(ids, inside, ids, dist);
-                    let better = _mm512_mask_cmpgt_epu32_mask(inside, known, _mm512_set1_epi32(level as i32));
-                    let (vertices, levels) = out.found.room();
-                    _mm512_storeu_si512(vertices.cast(), _mm512_maskz_compress_epi32(better, ids));
-                    _mm512_storeu_si512(levels.cast(), _mm512_set1_epi32(level as i32));
-                    out.found.add(better.count_ones() as usize);
-                    out.lower_many(key);
-                    rest = later;
-                }
-                if !rest.is_empty() {
-                    let inside = ((1u32 << rest.len()) - 1) as u8;
-                    let ids = _mm256_maskz_loadu_epi32(inside, rest.as_ptr().cast());
-                    let known = _mm256_mmask_i32gather_epi32::<4>(ids, inside, ids, dist);
-                    let better = _mm256_mask_cmpgt_epu32_mask(inside, known, _mm256_set1_epi32(level as i32));
-                    let (vertices, levels) = out.found.room();
-                    _mm256_storeu_si256(vertices.cast(), _mm256_maskz_compress_epi32(better, ids));
-                    _mm256_storeu_si256(levels.cast(), _mm256_set1_epi32(level as i32));
-                    out.found.add(better.count_ones() as usize);
-                    out.lower_many(key);
-                }
-            }
+        // SAFETY: the contract.
+        self.relax(entries, out, |row, level, out| unsafe {
+            lanes::list_wide::<false, _>(row, None, (level, UNREACHED), out, |level| self.key(level));
         });
     }
     /// # Safety
@@ -193,7 +164,7 @@ impl Steps<'_> {
                     let lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
                     let inside = _mm256_cmpgt_epi32(_mm256_set1_epi32(part.len() as i32), lane);
                     let ids = _mm256_maskload_epi32(part.as_ptr().cast(), inside);
-                    let wanted = _mm256_set1_epi32(level as i32);
+                    let wanted = _mm256_set1_epi32(level as i32 + 1);
                     let known = _mm256_mask_i32gather_epi32::<4>(wanted, dist, ids, inside);
                     // What is not above the level is its own minimum with it.
                     let kept = _mm256_cmpeq_epi32(_mm256_min_epu32(known, wanted), known);

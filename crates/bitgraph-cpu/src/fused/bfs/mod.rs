@@ -20,6 +20,7 @@ mod state;
 mod up;
 
 use crate::Isa;
+use crate::fused::buckets::MOST_NODES;
 use crate::fused::buckets::free::Own;
 use crate::fused::tc::work::Pool;
 use crate::{team, threads, trace};
@@ -229,7 +230,7 @@ impl BfsLayout {
             return Err(Error::VertexOutOfRange { vertex: source.into(), nodes: n as u64 });
         }
         config.control.check()?;
-        if self.at_will && threads::allowed() > 1 && n <= at_will::MOST_NODES {
+        if self.at_will && threads::allowed() > 1 && n <= MOST_NODES {
             trace::enter("bfs: by several at will");
             let (mut members, mut marks) = (self.members.take(), Vec::new());
             let rows = ((o, out.indices()), self.ahead == Ahead::Beside, isa);

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the largest value of a type means "not reached" in every one of them, before and after conversion.
 
+use super::lanes::Lanes;
 use bitgraph_backend::{Error, Result};
 use bitgraph_semiring::{DType, Scalar};
 use bitgraph_sparse::{Buffer, Values, parallel, with_values};
@@ -60,7 +61,7 @@ float_distance!(f32 f64);
 const LAST_BUCKET: u64 = 1 << 62;
 
 /// A type that searches work in: `u32`, `u64`, `f32` or `f64`.
-pub(crate) trait Native: Scalar {
+pub(crate) trait Native: Scalar + Lanes {
     /// A distance that several threads lower; laid out as the distance.
     type Cell: Sync;
     /// Distances as such.
@@ -73,6 +74,10 @@ pub(crate) trait Native: Scalar {
     fn extend(self, weight: Self) -> Self;
     /// The bucket of this distance: non-decreasing in the distance, whatever `inverse` (of the width, positive) is.
     fn bucket(self, inverse: f64) -> u64;
+    /// A distance that all distances of the buckets before this one are below, hardly above the smallest such.
+    fn end(bucket: u64, inverse: f64) -> Self;
+    /// A distance that none of this bucket or behind it is below, hardly below the largest such.
+    fn begin(bucket: u64, inverse: f64) -> Self;
     /// A weight that is known to be representable, or rounded to this float type.
     fn weight<W: Weight>(w: W) -> Self;
     /// A finite distance in the type that the caller wants.
@@ -122,6 +127,13 @@ macro_rules! native_integer {
         fn bucket(self, inverse: f64) -> u64 {
             ((self as f64 * inverse) as u64).min(LAST_BUCKET)
         }
+        fn end(bucket: u64, inverse: f64) -> Self {
+            // A conversion ends at the largest.
+            (bucket as f64 / inverse * (1.0 + 1e-9) + 1.0) as Self
+        }
+        fn begin(bucket: u64, inverse: f64) -> Self {
+            (bucket as f64 / inverse * (1.0 - 1e-9) - 1.0) as Self
+        }
         #[inline(always)]
         fn weight<W: Weight>(w: W) -> Self {
             w.whole().unwrap_or(0) as $t
@@ -144,6 +156,12 @@ macro_rules! native_float {
         #[inline(always)]
         fn bucket(self, inverse: f64) -> u64 {
             ((f64::from(self) * inverse) as u64).min(LAST_BUCKET)
+        }
+        fn end(bucket: u64, inverse: f64) -> Self {
+            (bucket as f64 / inverse * (1.0 + 1e-6)) as Self
+        }
+        fn begin(bucket: u64, inverse: f64) -> Self {
+            (bucket as f64 / inverse * (1.0 - 1e-6)) as Self
         }
         #[inline(always)]
         fn weight<W: Weight>(w: W) -> Self {
@@ -210,5 +228,33 @@ pub(crate) fn native_type(dtype: DType, wide_floats: bool, bound: u128) -> DType
         }
         _ if bound < u128::from(u32::MAX) => DType::U32,
         _ => DType::U64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds<D: Native + std::fmt::Display>(distances: impl Iterator<Item = D>, inverse: f64) {
+        for d in distances {
+            let bucket = d.bucket(inverse);
+            for (before, behind) in [(bucket + 1, bucket), (bucket + 7, bucket / 2)] {
+                assert!(d < D::end(before, inverse), "{d} in bucket {bucket} reaches bucket {before}");
+                assert!(d >= D::begin(behind, inverse), "{d} in bucket {bucket} is before bucket {behind}");
+            }
+        }
+    }
+
+    #[test]
+    fn buckets_lie_between_their_bounds() {
+        let many = || (1..4000u64).map(|i| i * i * 7919 % 50_000_017);
+        for width in [0.3, 1.0, 4128.248, 1e6] {
+            bounds(many().map(|d| d as u32), 1.0 / width);
+            bounds(many().map(|d| d << 20), 1.0 / width);
+            bounds(many().map(|d| d as f32 * 1e-3), 1.0 / width);
+            bounds(many().map(|d| d as f64 / 3.0), 1.0 / width);
+        }
+        assert_eq!(u32::end(u64::MAX / 2, 1.0), u32::MAX);
+        assert_eq!(u32::begin(0, 1.0), 0);
     }
 }

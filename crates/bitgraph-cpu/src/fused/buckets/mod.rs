@@ -7,3 +7,14 @@ pub(crate) mod arcs;
 mod bins;
 pub(crate) mod distance;
 pub(crate) mod free;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod lanes;
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) mod lanes {
+    /// Distances; no vectors compare them.
+    pub(crate) trait Lanes {}
+    impl<T> Lanes for T {}
+}
+
+/// Vertices at most where vectors read distances: a gather takes places of 31 bits.
+pub(crate) const MOST_NODES: usize = 1 << 31;

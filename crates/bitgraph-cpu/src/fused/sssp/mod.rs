@@ -1,17 +1,18 @@
 //! Shortest paths from one source: a layout built once for a pattern and its weights, and a run per source.
 //!
-//! Four forms, chosen by `select.rs`:
+//! Five forms, chosen by `select.rs`:
 //!
 //! * steps: no weights, so that every arc has length 1; a breadth-first search;
 //! * packed: whole weights 1..=255 (a pattern's weight 1 included), at most 2^24 vertices and fewer than 2^32 entries;
 //!   exact buckets over rows sorted by weight (`packed`);
+//! * sorted: any other weights of which none is far above the mean, where vertices have many arcs; the same over rows of ids and weights (`sorted`);
 //! * whole: other integers, distances in `u32` where they cannot overflow, else in `u64`;
 //! * real: floats, distances in `f32` (weights of at most 32 bits) or `f64`, each the smallest left-to-right sum over all paths.
 //!
 //! One thread searches packed rows with buckets and cursors of its own (`packed::horizon`, `packed::fixed`), and two do where rows are long or levels
 //! of a mesh wide, each for its part of the vertices (`packed::pair`). More search in rounds (`rounds`) where vertices have many arcs, most of which
-//! are then never looked at, and otherwise without waiting for each other (`buckets::free`); so do two or more where rows are not packed, and one searches in
-//! rounds of its own.
+//! are then never looked at, and otherwise without waiting for each other (`buckets::free`); so do two or more where rows are neither packed nor sorted, and
+//! one searches in rounds of its own, as any number do over sorted rows.
 //! What they share with other searches by distance is in `buckets`.
 //!
 //! Float weights that are whole numbers 1..=255, small enough that every sum is exact, take the packed form as well.
@@ -22,6 +23,7 @@ mod packed;
 mod parents;
 mod rounds;
 mod select;
+mod sorted;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -37,6 +39,7 @@ use bitgraph_semiring::DType;
 use bitgraph_sparse::ahead;
 use bitgraph_sparse::{Buffer, Csr, Permutation, Values};
 use general::General;
+use sorted::Sorted;
 
 /// Which variant searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub enum SsspVariant {
     StepsAtWill,
     /// Delta-stepping over CSR, for any weights.
     Buckets,
+    /// The same over rows sorted by weight, whose heavier arcs are left until they are due.
+    SortedBuckets,
     /// Exact buckets over rows sorted by weight, for whole weights 1..=255.
     Packed,
     /// The same, where several threads do not wait for each other.
@@ -64,7 +69,8 @@ pub enum SsspVariant {
 /// Steps hold what a [`BfsLayout`] holds. The packed form holds 4 bytes per entry and 37 per vertex of its own (16 or 32 per
 /// vertex and nothing per entry where no degree is above 4 or 8), as much again for the transpose of a directed graph, and 8 per
 /// vertex where degrees are skewed. It keeps the scratch of a run for the next one: 16 to 20 bytes per vertex and the buckets, with
-/// two threads 20 each and their messages, with more 20 together. The other forms share the caller's arrays where the weights have the type that
+/// two threads 20 each and their messages, with more 20 together. Sorted rows hold 8 or 12 bytes per entry, as much again for the transpose of a directed
+/// graph. The other forms share the caller's arrays where the weights have the type that
 /// distances are summed in, and hold a converted weight per entry otherwise.
 #[derive(Debug)]
 pub struct SsspLayout {
@@ -96,9 +102,13 @@ impl SsspLayout {
     /// whose weight is negative or NaN.
     pub fn build(out: &Csr, incoming: Option<(&Csr, Option<&Values>)>, weights: Option<&Values>) -> Result<Self> {
         let fixed = || (0..out.nrows()).all(|v| out.degree(v) <= packed::HEAD);
+        let stats = WeightStats::of(out, weights);
         let variant = match weights {
             None => SsspVariant::StepsMaxDegree,
-            Some(_) if !WeightStats::of(out, weights).is_ok_and(|w| packed::Packed::suits(out, &w)) => SsspVariant::Buckets,
+            Some(_) if !stats.as_ref().is_ok_and(|w| packed::Packed::suits(out, w)) => {
+                let sorts = out.nnz() as f64 >= select::SORTED_DEGREE * out.nrows() as f64 && packed::skewed(out);
+                if sorts { SsspVariant::SortedBuckets } else { SsspVariant::Buckets }
+            }
             Some(_) if fixed() => SsspVariant::PackedRows,
             Some(_) if out.nnz() < select::FREE_DEGREE as usize * out.nrows() => SsspVariant::PackedAtWill,
             Some(_) => SsspVariant::Packed,
@@ -140,11 +150,13 @@ impl SsspLayout {
             let (fixed, free) = (variant == SsspVariant::PackedRows, variant == SsspVariant::PackedAtWill);
             Form::Packed(Box::new(packed::Packed::build(out, weights, incoming, &summary, fixed, free)))
         } else {
+            let sorts = variant == SsspVariant::SortedBuckets && weights.is_some() && sorted::suits(out, &summary);
+            let incoming = incoming.filter(|_| sorts);
             match distance::native_type(summary.dtype, wide_sums, summary.bound) {
-                DType::U32 => Form::U32(General::build(out, weights, &summary)),
-                DType::F32 => Form::F32(General::build(out, weights, &summary)),
-                DType::F64 => Form::F64(General::build(out, weights, &summary)),
-                _ => Form::U64(General::build(out, weights, &summary)),
+                DType::U32 => Form::U32(General::build(out, weights, &summary).sorted(sorts, incoming, &summary)),
+                DType::F32 => Form::F32(General::build(out, weights, &summary).sorted(sorts, incoming, &summary)),
+                DType::F64 => Form::F64(General::build(out, weights, &summary).sorted(sorts, incoming, &summary)),
+                _ => Form::U64(General::build(out, weights, &summary).sorted(sorts, incoming, &summary)),
             }
         };
         Ok(Self { out: out.clone(), incoming: incoming.map(|(t, w)| (t.clone(), w.cloned())), form, summary, numbers: None })
@@ -178,6 +190,10 @@ impl SsspLayout {
             Form::Packed(p) if p.is_fixed() => SsspVariant::PackedRows,
             Form::Packed(p) if p.is_free() => SsspVariant::PackedAtWill,
             Form::Packed(_) => SsspVariant::Packed,
+            Form::U32(General { sorted: Some(_), .. })
+            | Form::U64(General { sorted: Some(_), .. })
+            | Form::F32(General { sorted: Some(_), .. })
+            | Form::F64(General { sorted: Some(_), .. }) => SsspVariant::SortedBuckets,
             _ => SsspVariant::Buckets,
         }
     }
@@ -299,10 +315,21 @@ impl<D: Native> General<D> {
         // All weights zero or tiny: any width will do.
         let delta = if delta.is_normal() && delta > 1e-300 { delta } else { 1.0 };
         let hubs = packed::skewed(out);
-        Self { out: out.clone(), weights, near: ahead::near(out), hubs, delta, scratch: Pool::default(), members: Pool::default() }
+        let (scratch, members) = (Pool::default(), Pool::default());
+        Self { out: out.clone(), weights, near: ahead::near(out), hubs, delta, sorted: None, scratch, members }
+    }
+    /// With sorted rows, if `sorts`.
+    fn sorted(mut self, sorts: bool, incoming: Option<(&Csr, Option<&Values>)>, summary: &WeightStats) -> Self {
+        let sorted = |w: &[D]| {
+            let incoming = incoming.and_then(|(t, w)| Some((t, native_weights::<D>(w?))));
+            Sorted::build(&self.out, w, incoming.as_ref().map(|(t, w)| (*t, &**w)), summary, self.near)
+        };
+        self.sorted = self.weights.as_deref().filter(|_| sorts).map(sorted);
+        self
     }
     fn bytes(&self, summary: &WeightStats) -> u64 {
-        self.weights.as_ref().map_or(0, |w| if summary.dtype == D::DTYPE { 0 } else { (w.len() * size_of::<D>()) as u64 })
+        let sorted = self.sorted.as_ref().map_or(0, Sorted::bytes);
+        sorted + self.weights.as_ref().map_or(0, |w| if summary.dtype == D::DTYPE { 0 } else { (w.len() * size_of::<D>()) as u64 })
     }
     /// Refuses distances that stuck at the largest value although there is a path: a reached vertex with an arc to one that
     /// counts as unreached.

@@ -1,6 +1,7 @@
 //! Every form against a plain Dijkstra, at every instruction set, with one thread and with several.
 
 use super::packed::{HEAD, Packed};
+use super::sorted;
 use super::{Distance, SsspLayout, SsspVariant};
 use crate::Isa;
 use bitgraph_algorithms::{SsspConfig, UNREACHED};
@@ -113,7 +114,9 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
                 // Weights and rows that a variant cannot have fall back on another, which the layout names.
                 let fits = WeightStats::of(csr, Some(values)).is_ok_and(|w| Packed::suits(csr, &w));
                 let short = (0..csr.nrows()).all(|v| csr.degree(v) <= HEAD);
+                let sorts = WeightStats::of(csr, Some(values)).is_ok_and(|w| sorted::suits(csr, &w));
                 let expected = match variant {
+                    SsspVariant::SortedBuckets if !sorts => SsspVariant::Buckets,
                     SsspVariant::Packed | SsspVariant::PackedAtWill | SsspVariant::PackedRows if !fits => SsspVariant::Buckets,
                     SsspVariant::PackedRows if !short => SsspVariant::Packed,
                     variant => variant,
