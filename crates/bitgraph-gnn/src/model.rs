@@ -1,5 +1,9 @@
 //! Models: layers with what stands around them, one after the other.
 
+mod extent;
+
+pub(crate) use extent::BlockExtent;
+
 use crate::graph::{Moments, Statistics};
 use crate::layer::{Erased, Stage};
 use crate::layers::drops_here;
@@ -47,32 +51,6 @@ pub struct Model<B: TensorBackend, T: Float> {
     /// Read-outs, each with the number of blocks before it.
     heads: Vec<(usize, Head)>,
     layout: Arc<Layout>,
-}
-
-/// The sizes of a layer, and what stands around it.
-pub(crate) struct BlockExtent<'a> {
-    pub first: bool,
-    pub inputs: usize,
-    pub outputs: usize,
-    pub dropout: bool,
-    pub batch_norm: bool,
-    pub activation: bool,
-    pub sign: bool,
-    pub residual: bool,
-    /// Bytes that the layer keeps over so many nodes.
-    pub kept: Box<dyn Fn(u64) -> u64 + 'a>,
-    /// What its passes hold besides, forward and backward.
-    pub work: Box<dyn Fn(u64, u64, u64) -> [u64; 2] + 'a>,
-    /// Whether it reads the adjacency with loops.
-    pub loops: bool,
-    /// Whether it reads the transpose even of a symmetric one.
-    pub transpose: bool,
-    /// Whether it keeps the sums over neighbours of dense features that are no wider than its result.
-    pub sums_first: bool,
-    /// Whether it drops elements of such features itself.
-    pub drops_input: bool,
-    /// Whether its result is the next layer's input after dropout.
-    pub drops_result: bool,
 }
 
 /// What a forward pass left for the backward pass.
@@ -186,27 +164,6 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     /// Names and shapes of the parameters.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
-    }
-    /// What a prediction of memory has to know of every layer.
-    pub(crate) fn extents(&self) -> impl Iterator<Item = BlockExtent<'_>> {
-        let inputs = std::iter::once(self.inputs).chain(self.blocks.iter().map(|b| b.stage.columns()));
-        self.blocks.iter().zip(inputs).enumerate().map(|(l, (block, inputs))| BlockExtent {
-            first: l == 0,
-            inputs,
-            outputs: block.stage.columns(),
-            dropout: block.around.dropout > 0.0,
-            batch_norm: block.around.batch_norm,
-            activation: block.around.activation.is_some(),
-            sign: block.around.sign,
-            residual: block.around.residual,
-            kept: Box::new(|nodes| block.stage.kept_bytes(nodes)),
-            work: Box::new(|nodes, entries, inputs| block.stage.work_bytes(nodes, entries, inputs)),
-            loops: block.stage.reads_loops(),
-            transpose: block.stage.reads_transpose(),
-            sums_first: block.stage.sums_first(),
-            drops_input: block.stage.drops_input(),
-            drops_result: self.drops_result(l),
-        })
     }
     /// Whether a layer's result goes through the dropout of the next one's input before it is kept: what a ReLU made is wanted for nothing
     /// else then, and its gradient can be told from what is left of it.
