@@ -1,7 +1,7 @@
 //! Optimisers over the flat buffer of parameters, on the backend.
 
 use crate::{Error, Float, Gradients, Parameters};
-use bitgraph_tensor::ops::{AdamSettings, AdamState, adam, map};
+use bitgraph_tensor::ops::{AdamSettings, AdamState, SgdSettings, adam, map, sgd};
 use bitgraph_tensor::{Dense, TensorBackend};
 use serde::{Deserialize, Serialize};
 
@@ -191,10 +191,9 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
         self.step += 1;
         let (rate, method) = (self.settings.rate * share, self.settings.method);
         if let Method::Sgd { momentum } = method {
-            let gradient = map(gradients.flat()).times(factor);
-            let decayed = map(&self.state.parameters).multiply(&self.decay).eval()?;
-            gradient.add(&decayed).add_scaled(&self.state.first, momentum).into(&mut self.next.first)?;
-            map(&self.state.parameters).add_scaled(&self.next.first, -rate).into(&mut self.next.parameters)?;
+            let settings = SgdSettings { rate, momentum, gradient_factor: factor };
+            let next = (&mut self.next.parameters, &mut self.next.first);
+            sgd((&self.state.parameters, &self.state.first), gradients.flat(), Some(&self.decay), settings, next)?;
         } else {
             let settings = self.adam((factor, share));
             adam(&self.state, gradients.flat(), Some(&self.decay), (settings, self.step), &mut self.next)?;

@@ -9,7 +9,7 @@ use crate::error::refused;
 use crate::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, Batched, BitBatchesOp, BitGcn, BitGcnOp, BitGemmOp,
     BitSpmmOp, CrossEntropyOp, EdgeReduceOp, Epochs, EpochsOp, GemmOp, MapOp, NeighbourSampler, NeighboursOp, PackOp, Reconcile, Recorder,
-    SddmmOp, SpmmOp, Whole,
+    SddmmOp, SgdOp, SgdOut, SpmmOp, Whole,
 };
 use crate::{Dense, Element, Error, Window};
 use bitgraph_backend::{Backend, Matrix};
@@ -255,6 +255,11 @@ pub trait DenseOps: Tensor {
     /// # Errors
     /// As [`DenseOps::map`].
     fn adam(&self, op: &AdamOp<Self>, out: AdamOut<'_, Self>) -> Result<(), Self::Error>;
+    /// [`sgd`](crate::ops::sgd).
+    ///
+    /// # Errors
+    /// As [`DenseOps::map`].
+    fn sgd(&self, op: &SgdOp<Self>, out: SgdOut<'_, Self>) -> Result<(), Self::Error>;
     /// What writes operations down and does them again and again as one, where the backend has that.
     ///
     /// # Errors

@@ -302,6 +302,7 @@ pub const MODULES: &[Listed] = &[
     },
     Listed { name: "tensor/sparse_rows", kernels: &["sparse_rows_starts", "sparse_rows_copy"] },
     Listed { name: "tensor/adam_general", kernels: &["adam_f32", "adam_f64", "adam_flat"] },
+    Listed { name: "tensor/sgd_general", kernels: &["sgd_f32", "sgd_f64", "sgd_flat"] },
     Listed { name: "tensor/gcn_epochs", kernels: &["gcn_epochs_16", "gcn_epochs_32", "gcn_epochs_64", "gcn_epochs_128"] },
     Listed { name: "tensor/gat_epochs", kernels: &["gat_epochs_16", "gat_epochs_32", "gat_epochs_64", "gat_epochs_128"] },
     Listed { name: "tensor/map_general", kernels: &["map_f32", "map_f64", "map_f32_x4", "map_f16_x8", "map_bf16_x8"] },

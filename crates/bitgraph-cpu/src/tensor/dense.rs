@@ -13,7 +13,7 @@ use crate::{Cpu, Isa};
 use bitgraph_backend::Error;
 use bitgraph_semiring::Scalar;
 use bitgraph_sparse::parallel::{self, DisjointSlice};
-use bitgraph_tensor::ops::{AdamOp, AdamOut, CrossEntropyOp, MapOp};
+use bitgraph_tensor::ops::{AdamOp, AdamOut, CrossEntropyOp, MapOp, SgdOp, SgdOut};
 use bitgraph_tensor::{Any, AnyMut, Out, Real, Reals};
 use std::ops::Range;
 
@@ -203,6 +203,42 @@ pub fn adam(op: &AdamOp<Cpu>, out: AdamOut<'_, Cpu>) {
                 unsafe {
                     p_out.rows(i, pr);
                     m_out.rows(i, mr);
+                    v_out.rows(i, vr);
+                }
+            }
+        });
+    });
+}
+
+pub fn sgd(op: &SgdOp<Cpu>, out: SgdOut<'_, Cpu>) {
+    let (isa, parameters) = (Isa::current(), op.parameters.any());
+    in_real!(&parameters, R => {
+        let (rows, columns) = parameters.shape();
+        let [p, g, v] = [&op.parameters, &op.gradients, &op.velocity].map(Reals::any);
+        let [p, g, v] = [&p, &g, &v].map(AnyView::of);
+        let decay = op.decay.as_ref().map(Reals::any);
+        let decay = decay.as_ref().map(AnyView::of);
+        let [rate, momentum, factor] = [op.settings.rate, op.settings.momentum, op.settings.gradient_factor].map(R::of);
+        let [p_out, v_out] = [out.parameters, out.velocity].map(|out| Sink::<R>::new(isa, out));
+        parallel::each(rows.div_ceil(ROWS), &|block| {
+            let mut scratch = vec![R::ZERO; 4 * columns];
+            for i in block * ROWS..((block + 1) * ROWS).min(rows) {
+                let (pr, rest) = scratch.split_at_mut(columns);
+                let (gr, rest) = rest.split_at_mut(columns);
+                let (vr, dr) = rest.split_at_mut(columns);
+                for (view, row) in [(p, &mut *pr), (g, &mut *gr), (v, &mut *vr)] {
+                    view.row_into(isa, i, row);
+                }
+                if let Some(decay) = decay {
+                    decay.row_into(isa, i, dr);
+                }
+                for c in 0..columns {
+                    vr[c] = momentum * vr[c] + (gr[c] * factor + dr[c] * pr[c]);
+                    pr[c] -= rate * vr[c];
+                }
+                // SAFETY: rows are disjoint, and each is in one block; the outputs are different matrices.
+                unsafe {
+                    p_out.rows(i, pr);
                     v_out.rows(i, vr);
                 }
             }

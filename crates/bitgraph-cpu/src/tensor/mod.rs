@@ -24,7 +24,7 @@ use bitgraph_backend::{Error, Matrix};
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp,
-    SddmmOp, SpmmOp,
+    SddmmOp, SgdOp, SgdOut, SpmmOp,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
@@ -79,6 +79,7 @@ impl DenseOps for Cpu {
         sum_columns(x: &Any<Self>, sums: AnyMut<'_, Self>);
         dot_columns(x: &Any<Self>, other: &Any<Self>, sums: AnyMut<'_, Self>);
         adam(op: &AdamOp<Self>, out: AdamOut<'_, Self>);
+        sgd(op: &SgdOp<Self>, out: SgdOut<'_, Self>);
         log_softmax(x: &Any<Self>, y: AnyMut<'_, Self>);
         log_softmax_backward(y: &Any<Self>, dy: &Any<Self>, dx: AnyMut<'_, Self>);
         argmax_rows(x: &Any<Self>, columns: Out<'_, Self, i32>);

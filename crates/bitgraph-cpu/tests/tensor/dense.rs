@@ -5,8 +5,8 @@ use bitgraph_backend::Error as BackendError;
 use bitgraph_cpu::Cpu;
 use bitgraph_semiring::Scalar;
 use bitgraph_tensor::ops::{
-    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, concat, cross_entropy, cross_entropy_with_gradient,
-    dot_columns, gemm, log_softmax, log_softmax_backward, map, moments, sum_columns,
+    AdamSettings, AdamState, SgdSettings, adam, argmax_rows, batch_norm, batch_norm_backward, concat, cross_entropy,
+    cross_entropy_with_gradient, dot_columns, gemm, log_softmax, log_softmax_backward, map, moments, sgd, sum_columns,
 };
 use bitgraph_tensor::{Activation, Dense, Dropout, Element, Error};
 use half::{bf16, f16};
@@ -183,4 +183,46 @@ fn steps_of_adam() {
         adam(&state, gradient, None, (settings, 1), &mut AdamState::new(dense(&cpu, 3, 4, 2)).unwrap()).is_err()
     };
     assert!(refused(&dense(&cpu, 4, 3, 1), 0.1) && refused(&dense(&cpu, 3, 4, 1), f64::NAN) && !refused(&dense(&cpu, 3, 4, 1), 0.1));
+}
+
+#[test]
+fn steps_of_sgd() {
+    everywhere(|| {
+        for (rows, columns) in [(0, 5), (1, 1), (300, 33), (1, 1000)] {
+            for part in 0..2 {
+                near::<f32>(
+                    || format!("{rows} x {columns}, part {part}"),
+                    1e-5,
+                    |cpu| {
+                        let settings = SgdSettings { rate: 0.1, momentum: 0.9, gradient_factor: 0.5 };
+                        let decay = powers(cpu, rows, columns, 2);
+                        let mut state = [dense::<f32>(cpu, rows, columns, 1), Dense::zeros(cpu, rows, columns)?];
+                        let mut next = [Dense::zeros(cpu, rows, columns)?, Dense::zeros(cpu, rows, columns)?];
+                        for step in 1..=3 {
+                            let ([x, v], [y, w]) = (&state, &mut next);
+                            sgd((x, v), &dense(cpu, rows, columns, 3 + step), Some(&decay), settings, (y, w))?;
+                            std::mem::swap(&mut state, &mut next);
+                        }
+                        Ok(state[part].clone())
+                    },
+                );
+            }
+        }
+    });
+    // Of whole numbers, by hand: the velocity is 0.5 * 6 + 4 * 0.25 + 0.25 * 8 = 6, the parameter 8 - 0.5 * 6 = 5.
+    let cpu = Cpu::new();
+    let one = |x: f64| Dense::filled(&cpu, 1, 1, x).unwrap();
+    let settings = SgdSettings { rate: 0.5, momentum: 0.5, gradient_factor: 0.25 };
+    let step = |settings: SgdSettings, gradient: &Dense<Cpu, f64>| {
+        let (mut y, mut w) = (one(0.0), one(0.0));
+        sgd((&one(8.0), &one(6.0)), gradient, Some(&one(0.25)), settings, (&mut y, &mut w))
+            .map(|()| [y, w].map(|x| x.to_host().unwrap()[0]))
+    };
+    assert_eq!(step(settings, &one(4.0)).unwrap(), [5.0, 6.0]);
+    assert!(step(settings, &dense(&cpu, 2, 1, 1)).is_err());
+    assert!(step(SgdSettings { momentum: 1.0, ..settings }, &one(4.0)).is_err());
+    assert!(step(SgdSettings { rate: f64::NAN, ..settings }, &one(4.0)).is_err());
+    let (mut x, w) = (one(8.0), one(0.0));
+    let shared = x.clone();
+    assert!(sgd((&shared, &w), &one(1.0), None, settings, (&mut x, &mut one(0.0))).is_err(), "an output that is an operand");
 }

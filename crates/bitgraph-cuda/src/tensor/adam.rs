@@ -5,7 +5,6 @@ use super::recorder::MomentParams;
 use super::work::DenseWork;
 use crate::device::{DevicePtr, parameters};
 use crate::{Cuda, Result};
-use bitgraph_semiring::DType;
 use bitgraph_tensor::ops::{AdamOp, AdamOut};
 
 const MODULE: &str = "tensor/adam_general";
@@ -31,18 +30,6 @@ parameters! {
         decoupled: u32,
         reserved: u32,
         moment: DevicePtr<MomentParams>,
-    }
-}
-
-impl AdamParams {
-    /// Whether everything is of `f32` and lies without gaps.
-    fn is_flat(&self) -> bool {
-        let columns = u64::from(self.work.columns);
-        let whole = |dtype: u32, stride: u64| dtype == DType::F32 as u32 && (stride == columns || self.work.rows == 1);
-        let outputs = [self.parameters_out, self.first_out, self.second_out];
-        [self.parameters, self.gradients, self.first, self.second].iter().all(|x| whole(x.dtype, x.stride))
-            && outputs.iter().all(|x| whole(x.dtype, x.stride))
-            && (self.decay.data.address() == 0 || whole(self.decay.dtype, self.decay.stride))
     }
 }
 
@@ -74,7 +61,9 @@ pub(super) fn adam(cuda: &Cuda, op: &AdamOp<Cuda>, out: &AdamOut<'_, Cuda>) -> R
         reserved: 0,
         moment: device.moment(),
     };
-    if params.is_flat() {
+    let operands = [&params.parameters, &params.gradients, &params.first, &params.second, &params.decay];
+    let outputs = [params.parameters_out, params.first_out, params.second_out];
+    if params.work.is_flat(operands.into_iter().filter(|x| x.data.address() != 0), &outputs) {
         let kernel = device.kernel(MODULE, "adam_flat")?;
         // SAFETY: all matrices have one shape and are of `f32` without gaps, and no operand shares an element with an output.
         return unsafe { device.launch(&kernel, device.cover(shape.0 * shape.1, super::instance::threads(device)), &params) };

@@ -33,6 +33,7 @@ mod pattern;
 mod recorder;
 mod sddmm;
 mod select;
+mod sgd;
 mod softmax;
 mod sparse_rows;
 mod spmm;
@@ -51,7 +52,7 @@ use bitgraph_backend::Matrix;
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, Epochs, EpochsOp,
-    GemmOp, Load, MapOp, NeighbourSampler, NeighboursOp, Recorder, SddmmOp, SpmmOp, Whole,
+    GemmOp, Load, MapOp, NeighbourSampler, NeighboursOp, Recorder, SddmmOp, SgdOp, SgdOut, SpmmOp, Whole,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
@@ -171,6 +172,9 @@ impl DenseOps for Cuda {
     }
     fn adam(&self, op: &AdamOp<Self>, out: AdamOut<'_, Self>) -> Result<()> {
         adam::adam(self, op, &out)
+    }
+    fn sgd(&self, op: &SgdOp<Self>, out: SgdOut<'_, Self>) -> Result<()> {
+        sgd::sgd(self, op, &out)
     }
     fn recorder(&self) -> Result<Option<Box<dyn Recorder<Error>>>> {
         recorder::open(self).map(Some)

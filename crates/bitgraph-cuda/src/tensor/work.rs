@@ -4,11 +4,12 @@
 //! Invariant: the shares depend on the matrix, the number of columns and the device's kind alone, and so does the order of every sum.
 
 use super::instance;
-use super::params::LANE_COLUMNS;
+use super::params::{LANE_COLUMNS, Target, View};
 use super::pattern::{Seen, wide};
 use crate::device::{Buffer, Device, DevicePtr, Shape, parameters};
 use crate::primitives;
 use crate::{Error, Result};
+use bitgraph_semiring::DType;
 use bytemuck::Zeroable;
 
 parameters! {
@@ -128,6 +129,11 @@ impl DenseWork {
     pub fn new((rows, columns): (usize, usize), neighbours: u32) -> Result<Self> {
         let (group, tiles) = group(columns, neighbours)?;
         Ok(Self { rows: rows as u64, columns: counted(columns)?, group, tiles, reserved: 0 })
+    }
+    /// Whether matrices of this shape are of `f32` and lie without gaps.
+    pub fn is_flat<'a>(&self, operands: impl IntoIterator<Item = &'a View>, outputs: &[Target]) -> bool {
+        let whole = |dtype: u32, stride: u64| dtype == DType::F32 as u32 && (stride == u64::from(self.columns) || self.rows == 1);
+        operands.into_iter().all(|x| whole(x.dtype, x.stride)) && outputs.iter().all(|x| whole(x.dtype, x.stride))
     }
     /// The launch.
     ///

@@ -29,6 +29,7 @@ mod operation;
 mod pack;
 mod recorder;
 mod sddmm;
+mod sgd;
 mod spmm;
 
 pub use adam::{AdamOp, AdamOut, AdamSettings, AdamState, adam};
@@ -54,4 +55,5 @@ pub use operation::{Computation, Fusing, Operation};
 pub use pack::{Coding, PackOp};
 pub use recorder::{Moment, Recorder};
 pub use sddmm::{EdgeReduceOp, Pairing, Sampled, SddmmOp, edge_reduce, edge_softmax, edge_softmax_backward, sddmm};
+pub use sgd::{SgdOp, SgdOut, SgdSettings, sgd};
 pub use spmm::{Accumulation, Edge, FeaturePrecision, Load, Reduce, SparseDense, SpmmOp, spmm};

@@ -3,7 +3,7 @@
 use super::plain::Plain;
 use crate::Cpu;
 use bitgraph_backend::Error;
-use bitgraph_tensor::ops::{AdamOp, AdamOut, BatchNormGradients, BatchNormOp, CrossEntropyOp, GemmOp, MapOp};
+use bitgraph_tensor::ops::{AdamOp, AdamOut, BatchNormGradients, BatchNormOp, CrossEntropyOp, GemmOp, MapOp, SgdOp, SgdOut};
 use bitgraph_tensor::{Any, AnyMut, Error as TensorError, Out};
 
 pub fn gemm(op: &GemmOp<Cpu>, y: AnyMut<'_, Cpu>) {
@@ -88,6 +88,18 @@ pub fn adam(op: &AdamOp<Cpu>, out: AdamOut<'_, Cpu>) {
     p.store(out.parameters);
     m.store(out.first);
     v.store(out.second);
+}
+
+pub fn sgd(op: &SgdOp<Cpu>, out: SgdOut<'_, Cpu>) {
+    let (mut p, mut v) = (Plain::of_reals(&op.parameters), Plain::of_reals(&op.velocity));
+    let (g, decay, s) = (Plain::of_reals(&op.gradients), op.decay.as_ref().map(Plain::of_reals), op.settings);
+    for e in 0..p.data.len() {
+        let decay = decay.as_ref().map_or(0.0, |d| d.data[e]);
+        v.data[e] = s.momentum * v.data[e] + g.data[e] * s.gradient_factor + decay * p.data[e];
+        p.data[e] -= s.rate * v.data[e];
+    }
+    p.store(out.parameters);
+    v.store(out.velocity);
 }
 
 fn log_softmax_of(x: &Plain) -> Plain {

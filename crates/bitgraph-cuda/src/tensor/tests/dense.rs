@@ -4,8 +4,8 @@ use super::plain::{Plain, near};
 use super::{WIDTHS, dense, device, elements, spread};
 use bitgraph_semiring::DType;
 use bitgraph_tensor::ops::{
-    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, cross_entropy, cross_entropy_with_gradient,
-    cross_entropy_with_sums, dot_columns, log_softmax, log_softmax_backward, map, moments, sum_columns,
+    AdamSettings, AdamState, SgdSettings, adam, argmax_rows, batch_norm, batch_norm_backward, cross_entropy, cross_entropy_with_gradient,
+    cross_entropy_with_sums, dot_columns, log_softmax, log_softmax_backward, map, moments, sgd, sum_columns,
 };
 use bitgraph_tensor::{Dense, Dropout, Element, Philox, Real};
 use half::{bf16, f16};
@@ -339,6 +339,39 @@ fn adam_steps<R: Real>() {
             near(&what, &third.parameters, &p, &p.map(|x, _, _| x.abs() + 1.0), 100.0, R::DTYPE);
         }
     }
+}
+
+fn sgd_steps<R: Real>() {
+    let Some(cuda) = device() else { return };
+    for (rows, columns) in [(1, 1), (3, 33), (1, 700), (40, 64)] {
+        let settings = SgdSettings { rate: 0.1, momentum: 0.75, gradient_factor: 0.5 };
+        let (x, g, decay) = (dense::<R>(&cuda, rows, columns, 1), dense::<R>(&cuda, rows, columns, 2), dense::<R>(&cuda, rows, columns, 3));
+        let zeros = || Dense::<_, R>::zeros(&cuda, rows, columns).unwrap();
+        // Rows with gaps are not taken as a flat array.
+        let gradients = if columns == 33 { spread(&g) } else { g.clone() };
+        let (mut second, mut third) = ([zeros(), zeros()], [zeros(), zeros()]);
+        let [y, v] = &mut second;
+        sgd((&x, &zeros()), &gradients, Some(&decay), settings, (y, v)).unwrap();
+        let [z, w] = &mut third;
+        sgd((&second[0], &second[1]), &gradients, None, settings, (z, w)).unwrap();
+        let (mut p, g, d) = (Plain::of(&x), Plain::of(&g), Plain::of(&decay));
+        let mut v = p.map(|_, _, _| 0.0);
+        for decays in [1.0, 0.0] {
+            for e in 0..v.data.len() {
+                v.data[e] = 0.75 * v.data[e] + 0.5 * g.data[e] + decays * d.data[e] * p.data[e];
+                p.data[e] -= 0.1 * v.data[e];
+            }
+        }
+        let what = format!("{rows} x {columns}");
+        near(&what, &third[0], &p, &p.map(|x, _, _| x.abs() + 1.0), 100.0, R::DTYPE);
+        near(&what, &third[1], &v, &v.map(|x, _, _| x.abs() + 1.0), 100.0, R::DTYPE);
+    }
+}
+
+#[test]
+fn steps_of_sgd() {
+    sgd_steps::<f32>();
+    sgd_steps::<f64>();
 }
 
 #[test]
