@@ -263,7 +263,9 @@ impl<T: Float> Training<T> {
     fn replay(&mut self, written: &Replays) -> Result<()> {
         let number = written.numbers[((self.step - written.after) % 2) as usize];
         self.step += 1;
-        let moment = Moment { draws: self.step, adam: self.settings(), step: self.step };
+        let AdamSettings { rate, gradient_factor, .. } = self.settings();
+        let corrections = self.settings().corrections(self.step);
+        let moment = Moment { draws: self.step, rate, gradient_factor, corrections, loss_scale: self.scale };
         Ok(written.recorder.replay(number, &moment)?)
     }
 }

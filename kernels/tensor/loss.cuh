@@ -1,6 +1,7 @@
 // Functions of whole rows of dense matrices: what a launch gets, and which lanes have a row.
 #pragma once
 #include "tensor/dense.cuh"
+#include "tensor/moment.cuh"
 
 namespace bg {
 struct LossParams {
@@ -17,6 +18,7 @@ struct LossParams {
     i32* chosen;
     u64 chosen_stride;
     f64 scale;            // of the gradient
+    const Moment* moment;  // the scale where it is not that above; null otherwise
     u64 rows;
     u32 columns;
     u32 group;            // lanes of a row: a power of two, at most 32
@@ -42,6 +44,9 @@ template <class R> BG_DEVICE R group_sum(const LossParams& p, R x) {
     for (u32 d = p.group / 2; d; d /= 2) x += shuffle_xor(x, d);
     return x;
 }
+
+/// What the gradient is multiplied by.
+BG_DEVICE f64 gradient_scale(const LossParams& p) { return p.moment ? p.moment->loss_scale : p.scale; }
 
 BG_DEVICE f64 no_number() { return Limits<f64>::largest() - Limits<f64>::largest(); }
 

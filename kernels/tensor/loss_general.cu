@@ -64,7 +64,7 @@ template <class R> BG_DEVICE void cross_entropy_gradient(const LossParams& p) {
     const RowSoftmax<R> softmax(p, at);
     if (!at.valid) return;
     const i32 label = load_readonly(p.labels + at.row * p.label_stride);
-    const R factor = (R)(p.scale / rows_taking_part(p));
+    const R factor = (R)(gradient_scale(p) / rows_taking_part(p));
     for (u32 c = at.sub; c < p.columns; c += p.group) {
         R gradient = 0;
         if (label >= 0) {

@@ -170,7 +170,7 @@ template <u32 N, u32 PACKS> BG_DEVICE void store_columns(const LossParams& p, co
 /// the next ones before they work on those that are there.
 template <u32 N, u32 PACKS> BG_DEVICE void cross_entropy_gradient_vectors(const LossParams& p) {
     const u64 counted = *p.counted, blocks = ceil_div(p.rows << lanes_log(p), (u64)blockDim.x);
-    const f32 factor = (f32)p.scale / (f32)(counted > 1 ? counted : 1);
+    const f32 factor = (f32)gradient_scale(p) / (f32)(counted > 1 ? counted : 1);
     f64 loss = 0;
     f32 sums[PACKS][N] = {};
     LossRow<N, PACKS> next(p, blockIdx.x);

@@ -5,10 +5,11 @@
 namespace bg {
 /// The numbers of a replay.
 struct Moment {
-    f64 rate;             // Adam's, as in AdamParams
+    f64 rate;             // as in AdamParams and SgdParams
     f64 gradient_factor;
-    f64 correction1;
+    f64 correction1;      // as in AdamParams
     f64 correction2;
+    f64 loss_scale;       // what the gradient of a cross entropy is multiplied by
     u32 draws;            // by how much the draws of dropout have moved on
     u32 reserved;
 };

@@ -1,8 +1,8 @@
 //! Optimisers over the flat buffer of parameters, on the backend.
 
 use crate::{Error, Float, Gradients, Parameters};
-use bitgraph_tensor::ops::{AdamSettings, AdamState, SgdSettings, adam, map, sgd};
-use bitgraph_tensor::{Dense, TensorBackend};
+use bitgraph_tensor::ops::{AdamSettings, AdamState, Moment, SgdSettings, adam, map, sgd};
+use bitgraph_tensor::{Dense, Real, TensorBackend};
 use serde::{Deserialize, Serialize};
 
 /// How parameters follow gradients.
@@ -140,9 +140,16 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
         &self.state.parameters
     }
     /// The numbers of a step of Adam.
-    pub fn adam(&self, (factor, share): (f64, f64)) -> AdamSettings {
+    fn adam(&self, (factor, share): (f64, f64)) -> AdamSettings {
         let decoupled = self.settings.method == Method::AdamW;
         AdamSettings { rate: self.settings.rate * share, decoupled, gradient_factor: factor, ..AdamSettings::default() }
+    }
+    /// What a replay of the next step has to be told: how far draws have moved on, what gradients are multiplied by, and the share of the
+    /// learning rate.
+    pub fn moment(&self, draws: u32, loss_scale: f64, share: f64) -> Moment {
+        let AdamSettings { rate, gradient_factor, .. } = self.adam((1.0 / loss_scale, share));
+        let corrections = AdamSettings::default().corrections(self.step + 1);
+        Moment { draws, rate, gradient_factor, corrections, loss_scale }
     }
     /// Moves everything to arrays that no other handle holds.
     pub fn separate(&mut self) -> Result<(), B::Error> {
@@ -177,6 +184,18 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
         (self.step, self.state) = (step, state);
         self.separate()
     }
+    /// Where it is, into arrays of the same shapes, for [`Optimising::go_back`].
+    pub fn copy_into(&self, to: &mut AdamState<B, T::Real>) -> Result<(), B::Error> {
+        copy(&self.state, to)
+    }
+    /// Goes back by so many steps that the device was told to do again, to a copy, in the same arrays; no other handle holds them.
+    pub fn go_back(&mut self, steps: u32, to: &AdamState<B, T::Real>) -> Result<(), B::Error> {
+        self.step -= steps;
+        if steps % 2 == 1 {
+            std::mem::swap(&mut self.state, &mut self.next);
+        }
+        copy(to, &mut self.state)
+    }
     /// Forgets steps after these that were written down and not done, as many with each set of buffers.
     pub fn set_steps(&mut self, steps: u32) {
         self.step = steps;
@@ -201,4 +220,11 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
         std::mem::swap(&mut self.state, &mut self.next);
         Parameters::from_flat(parameters.layout(), self.state.parameters.clone())
     }
+}
+
+/// Copies a state to other arrays.
+fn copy<B: TensorBackend, R: Real>(from: &AdamState<B, R>, to: &mut AdamState<B, R>) -> Result<(), B::Error> {
+    map(&from.parameters).into(&mut to.parameters)?;
+    map(&from.first).into(&mut to.first)?;
+    map(&from.second).into(&mut to.second)
 }

@@ -319,10 +319,12 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
     /// A step of the optimiser over the whole graph; the loss before it, of 1 x 1.
     fn update_whole(&mut self, at: (Mode, u32)) -> Result<Dense<B, T::Real>, B::Error> {
         let (task, taught) = (self.task, self.taught.clone());
-        self.update(&task.graph, &task.features, at, |logits, scale| match &taught {
-            Some(taught) => taught.loss(task, logits, scale).map(|(loss, gradient)| (loss, gradient.into())),
-            None => task.loss(logits, scale),
-        })
+        self.update(&task.graph, &task.features, at, |logits, scale| loss_of(task, taught.as_ref(), logits, scale))
+    }
+    /// Forms the gradients over the whole graph; the loss, of 1 x 1.
+    fn differentiate_whole(&mut self, mode: Mode) -> Result<Dense<B, T::Real>, B::Error> {
+        let (task, taught) = (self.task, self.taught.clone());
+        self.differentiate(&task.graph, &task.features, mode, |logits, scale| loss_of(task, taught.as_ref(), logits, scale))
     }
     /// A step of the optimiser over a graph; the loss before it, of 1 x 1.
     fn update(
@@ -332,16 +334,32 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
         (mode, epoch): (Mode, u32),
         loss: impl FnOnce(&Dense<B, T>, f64) -> Result<Loss<B, T>, B::Error>,
     ) -> Result<Dense<B, T::Real>, B::Error> {
+        let loss = self.differentiate(graph, features, mode, loss)?;
+        if !self.scale.dynamic || self.scale.after(finite(&self.gradients)?) {
+            self.follow_gradients(epoch)?;
+        }
+        Ok(loss)
+    }
+    /// Forms the gradients over a graph; the loss.
+    fn differentiate(
+        &mut self,
+        graph: &Graph<B, T::Real>,
+        features: &Features<B, T>,
+        mode: Mode,
+        loss: impl FnOnce(&Dense<B, T>, f64) -> Result<Loss<B, T>, B::Error>,
+    ) -> Result<Dense<B, T::Real>, B::Error> {
         let (logits, tape) = self.model.forward(graph, &self.parameters, features, mode)?;
         let (loss, dlogits) = loss(&logits, self.scale.value)?;
         // The backward pass, which takes most, has no use for them.
         drop(logits);
         self.model.backward(graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
-        if !self.scale.dynamic || self.scale.after(finite(&self.gradients)?) {
-            let share = self.training.optimiser.schedule.factor(epoch, self.training.epochs);
-            self.parameters = self.optimising.step(&self.parameters, &self.gradients, (1.0 / self.scale.used, share))?;
-        }
         Ok(loss)
+    }
+    /// The optimiser's step by the gradients that are there.
+    fn follow_gradients(&mut self, epoch: u32) -> Result<(), B::Error> {
+        let share = self.training.optimiser.schedule.factor(epoch, self.training.epochs);
+        self.parameters = self.optimising.step(&self.parameters, &self.gradients, (1.0 / self.scale.used, share))?;
+        Ok(())
     }
     /// The state that was best.
     ///
@@ -352,6 +370,19 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
             return Err(refused::<B>(Error::Diverged { epoch: self.epoch }));
         };
         Ok(Trained { parameters, best, epochs: self.epoch, diverged: self.diverged, cancelled: false })
+    }
+}
+
+/// The loss of a step over the whole graph, with the teacher's part if there is a teacher.
+fn loss_of<B: TensorBackend, T: Float>(
+    task: &NodeTask<B, T>,
+    taught: Option<&Taught<B, T>>,
+    logits: &Dense<B, T>,
+    scale: f64,
+) -> Result<Loss<B, T>, B::Error> {
+    match taught {
+        Some(taught) => taught.loss(task, logits, scale).map(|(loss, gradient)| (loss, gradient.into())),
+        None => task.loss(logits, scale),
     }
 }
 
@@ -368,11 +399,14 @@ pub(crate) fn is_better(selection: Selection, new: &Scores, old: &Scores) -> boo
 
 /// Whether every gradient is a finite number: sums of columns are, if and only if their elements are and no sum overflows.
 pub(crate) fn finite<B: TensorBackend, R: bitgraph_tensor::Real>(gradients: &Gradients<B, R>) -> Result<bool, B::Error> {
-    let sums = sum_columns(gradients.flat())?.to_host()?;
-    Ok(sums.into_iter().all(|sum| bitgraph_semiring::Scalar::to_f64(sum).is_finite()))
+    Ok(all_finite(&sum_columns(gradients.flat())?.to_host()?))
+}
+fn all_finite<R: bitgraph_tensor::Real>(sums: &[R]) -> bool {
+    sums.iter().all(|sum| bitgraph_semiring::Scalar::to_f64(*sum).is_finite())
 }
 
 /// The loss scale of f16; 1 for other types.
+#[derive(Clone, Copy)]
 pub(crate) struct LossScale {
     pub(crate) value: f64,
     pub(crate) used: f64,

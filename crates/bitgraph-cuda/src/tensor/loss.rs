@@ -3,6 +3,7 @@
 use super::columns::{Term, sums, totals};
 use super::instance;
 use super::params::{Target, View, dense, name, real_of};
+use super::recorder::MomentParams;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::{Cuda, Result, primitives};
 use bitgraph_kernels::constant;
@@ -40,6 +41,7 @@ parameters! {
         chosen: DevicePtr<i32>,
         chosen_stride: u64,
         scale: f64,
+        moment: DevicePtr<MomentParams>,
         rows: u64,
         columns: u32,
         group: u32,
@@ -91,13 +93,14 @@ pub(super) fn log_softmax_backward(cuda: &Cuda, y: &Any<Cuda>, dy: &Any<Cuda>, d
 }
 
 /// What a loss and its gradient, where it is wanted, are formed from.
-fn params_of(op: &CrossEntropyOp<Cuda>, dx: Option<&AnyMut<'_, Cuda>>) -> Result<LossParams> {
+fn params_of(cuda: &Cuda, op: &CrossEntropyOp<Cuda>, dx: Option<&AnyMut<'_, Cuda>>) -> Result<LossParams> {
     let labels = op.labels.window();
     Ok(LossParams {
         labels: dense(op.labels.raw().ptr(), labels),
         label_stride: labels.stride() as u64,
         y: dx.map_or(Target::none(), |dx| Target::of(dx, 1)),
         scale: op.gradient_scale,
+        moment: cuda.device().moment(),
         ..LossParams::new(&op.logits)?
     })
 }
@@ -110,7 +113,7 @@ pub(super) fn with_sums(
     dx: &AnyMut<'_, Cuda>,
     column_sums: &AnyMut<'_, Cuda>,
 ) -> Result<()> {
-    let (params, real) = (params_of(op, Some(dx))?, real_of(op.logits.dtype()));
+    let (params, real) = (params_of(cuda, op, Some(dx))?, real_of(op.logits.dtype()));
     match params.vectors(real) {
         Some((group, count)) if params.rows > 0 => counted(cuda, LossParams { group, ..params }, count, loss, Some(column_sums)),
         _ => {
@@ -122,7 +125,7 @@ pub(super) fn with_sums(
 
 /// The mean loss over the rows that take part, and the gradient of the logits.
 pub(super) fn cross_entropy(cuda: &Cuda, op: &CrossEntropyOp<Cuda>, loss: &AnyMut<'_, Cuda>, dx: Option<AnyMut<'_, Cuda>>) -> Result<()> {
-    let params = params_of(op, dx.as_ref())?;
+    let params = params_of(cuda, op, dx.as_ref())?;
     match params.vectors(real_of(op.logits.dtype())) {
         Some((group, count)) if dx.is_some() && params.rows > 0 => counted(cuda, LossParams { group, ..params }, count, loss, None),
         _ => by_rows(cuda, op, params, loss),

@@ -13,6 +13,7 @@ parameters! {
         gradient_factor: f64,
         correction1: f64,
         correction2: f64,
+        loss_scale: f64,
         draws: u32,
         reserved: u32,
     }
@@ -42,12 +43,12 @@ impl Recorder<Error> for OnDevice {
         }
     }
     fn replay(&self, number: usize, moment: &Moment) -> Result<()> {
-        let corrections = moment.adam.corrections(moment.step);
         let params = MomentParams {
-            rate: moment.adam.rate,
-            gradient_factor: moment.adam.gradient_factor,
-            correction1: corrections.0,
-            correction2: corrections.1,
+            rate: moment.rate,
+            gradient_factor: moment.gradient_factor,
+            correction1: moment.corrections.0,
+            correction2: moment.corrections.1,
+            loss_scale: moment.loss_scale,
             draws: moment.draws,
             reserved: 0,
         };

@@ -4,11 +4,15 @@
 //! # Invariants
 //! An epoch is two recordings, for an optimiser's two sets of buffers change places: each reads what the other one wrote. Its numbers are those
 //! of the operations one by one.
+//!
+//! A loss scale goes on as if no gradient overflowed, which the host knows ahead. An epoch says in its row of numbers whether one did: then the
+//! optimiser goes back to where it was after the last round trip, the epochs before that one are replayed, and it is done by operations, which
+//! lower the scale.
 
-use super::{Epoch, Run, is_better};
+use super::{Epoch, LossScale, Run, all_finite, is_better};
 use crate::layer::draws_of_a_step;
-use crate::{Float, Method, Mode, Model, NodeTask, Parameters, Training};
-use bitgraph_tensor::ops::{Moment, Recorder, map};
+use crate::{Float, Mode, Model, NodeTask, Parameters, Training};
+use bitgraph_tensor::ops::{AdamState, Recorder, concat, map, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
 
 /// Epochs between two round trips at most, and bytes of their states.
@@ -36,28 +40,42 @@ pub(super) enum Replays<B: TensorBackend, T: Float> {
 /// The epochs that are written down.
 pub(super) struct Written<B: TensorBackend, T: Float> {
     recorder: Box<dyn Recorder<B::Error>>,
-    /// The first of the two, which is as that of this epoch.
+    /// The first of the two, which is as that of this epoch, and the steps before it.
     first: u32,
+    steps: u32,
+    /// The optimiser's arrays then.
+    arrays: [usize; 6],
     numbers: [usize; 2],
-    /// Loss and scores after a replay of each.
+    /// Loss and scores after a replay of each, and with a loss scale the sums of the gradients' columns.
     rows: [Dense<B, T::Real>; 2],
+    /// How many of them are loss and scores.
+    scores: usize,
     /// Those of the epochs since the last round trip, and the parameters after each.
     seen: Dense<B, T::Real>,
     states: Vec<Dense<B, T::Real>>,
+    /// With a loss scale: where the optimiser was after the last round trip.
+    kept: Option<AdamState<B, T::Real>>,
+    /// Epochs to the next round trip at most: few after a gradient overflowed, for another one may.
+    most: u32,
+}
+
+impl<B: TensorBackend, T: Float> Written<B, T> {
+    /// The optimiser's arrays after so many steps: both sets change places in each.
+    fn arrays_after(&self, steps: u32) -> [usize; 6] {
+        let [a, b, c, d, e, f] = self.arrays;
+        if (steps - self.steps).is_multiple_of(2) { self.arrays } else { [d, e, f, a, b, c] }
+    }
 }
 
 /// Whether replays pay and are possible.
 pub(super) fn serve<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &NodeTask<B, T>, training: &Training) -> bool {
-    // SGD has its rate in operations of any kind.
-    let adam = !matches!(training.optimiser.method, Method::Sgd { .. });
-    suit(model, task.graph.nodes() as u64) && adam && training.batches.is_none() && training.epochs >= FIRST + FEWEST
+    suit(model, task.graph.nodes() as u64) && training.batches.is_none() && training.epochs >= FIRST + FEWEST
 }
 
 /// Whether the backend records and results are small.
 fn suit<B: TensorBackend, T: Float>(model: &Model<B, T>, nodes: u64) -> bool {
     let widest = model.extents().map(|layer| layer.outputs).max().unwrap_or_default();
-    // The loss scale of f16 goes by gradients on the host.
-    B::RECORDS && !T::NEEDS_LOSS_SCALE && nodes.saturating_mul((widest * size_of::<T>()) as u64) <= LARGEST
+    B::RECORDS && nodes.saturating_mul((widest * size_of::<T>()) as u64) <= LARGEST
 }
 
 /// States of epochs that are kept for the next round trip, of so many bytes each.
@@ -68,7 +86,8 @@ fn states(bytes: u64) -> u64 {
 /// Bytes that replays take besides what the operations take, for predictions of memory.
 pub(crate) fn extra_bytes<B: TensorBackend, T: Float>(model: &Model<B, T>, nodes: u64) -> u64 {
     let flat = model.layout().flat_len() as u64 * size_of::<T::Real>() as u64;
-    if suit(model, nodes) { states(flat) * flat } else { 0 }
+    let kept = if T::NEEDS_LOSS_SCALE { 3 } else { 0 };
+    if suit(model, nodes) { (states(flat) + kept) * flat } else { 0 }
 }
 
 impl<B: TensorBackend, T: Float> Run<'_, B, T> {
@@ -84,6 +103,8 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
                 self.replays = Replays::Wanted;
                 Ok(vec![self.by_operations()?])
             }
+            // A teacher's part of the loss has the scale in operations of any kind.
+            Replays::Wanted if T::NEEDS_LOSS_SCALE && self.taught.is_some() => Ok(vec![self.by_operations()?]),
             Replays::Wanted => {
                 self.replays = match self.task.graph.backend().recorder()? {
                     Some(recorder) => Replays::Begun(recorder),
@@ -98,6 +119,10 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
                     self.replays = Replays::Written(Box::new(written));
                 }
                 self.go_on(most)
+            }
+            // What an operation moved to other arrays is not where the recordings look for it.
+            Replays::Written(written) if self.optimising.arrays() != written.arrays_after(self.optimising.steps()) => {
+                Ok(vec![self.by_operations()?])
             }
             Replays::Written(mut written) => {
                 let epochs = self.replay(&mut written, most)?;
@@ -127,15 +152,22 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
         self.optimising.separate()?;
         self.parameters = self.current()?;
         let (first, arrays, before) = (self.epoch + 1, self.optimising.arrays(), self.optimising.copy()?);
-        let mut rows = Vec::with_capacity(2);
+        let (mut rows, mut scores) = (Vec::with_capacity(2), 0);
         let mut numbers = Vec::with_capacity(2);
         for epoch in [first, first + 1] {
             let number = recorder.write(&mut || {
                 // Not what an epoch before it made: that is done again only here.
                 self.parameters = self.current()?;
-                let loss = self.update_whole((Mode::Train { seed: self.seed, step: epoch }, epoch))?;
+                let loss = self.differentiate_whole(Mode::Train { seed: self.seed, step: epoch })?;
+                let sums = if self.scale.dynamic { Some(sum_columns(self.gradients.flat())?) } else { None };
+                self.follow_gradients(epoch)?;
                 let logits = self.model.infer(&self.task.graph, &self.parameters, &self.task.features)?;
-                rows.push(self.task.scored(&loss, &logits)?);
+                let row = self.task.scored(&loss, &logits)?;
+                scores = row.ncols();
+                rows.push(match sums {
+                    Some(sums) => concat(&[&row, &sums])?,
+                    None => row,
+                });
                 Ok(())
             })?;
             let Some(number) = number else { break };
@@ -158,7 +190,12 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
         let zeros = |rows, columns| Dense::zeros(flat.backend(), rows, columns);
         Ok(Some(Written {
             first,
+            steps: before.0,
+            arrays,
             numbers,
+            scores,
+            kept: if self.scale.dynamic { Some(self.optimising.copy()?.1) } else { None },
+            most: states as u32,
             seen: zeros(states, rows[0].ncols())?,
             rows,
             states: (0..states).map(|_| zeros(flat.nrows(), flat.ncols())).collect::<Result<_, _>>()?,
@@ -169,21 +206,28 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
         // No further than a run without a better state goes.
         let stale = self.best.as_ref().map_or(0, |(best, _)| self.epoch - best.epoch);
         let still = self.training.stale_epochs.map_or(u32::MAX, |most| most.saturating_sub(stale));
-        let left = (self.training.epochs - self.epoch).min(still).min(most).min(written.states.len() as u32).max(1);
+        let left = (self.training.epochs - self.epoch).min(still).min(most).min(written.most).max(1);
+        if let Some(kept) = &mut written.kept {
+            self.optimising.copy_into(kept)?;
+        }
+        let (begun, mut scale) = (self.scale, self.scale);
         for i in 0..left {
-            let epoch = self.epoch + 1 + i;
-            let k = (epoch - written.first) % 2;
-            let share = self.training.optimiser.schedule.factor(epoch, self.training.epochs);
-            let draws = (epoch - written.first - k).wrapping_mul(draws_of_a_step(self.model.blocks().len() as u32));
-            let moment = Moment { draws, adam: self.optimising.adam((1.0 / self.scale.used, share)), step: self.optimising.steps() + 1 };
-            written.recorder.replay(written.numbers[k as usize], &moment)?;
-            self.optimising.replayed();
-            map(&written.rows[k as usize]).into(written.seen.rows_mut(i as usize..i as usize + 1)?)?;
+            let k = self.replay_one(written, self.epoch + 1 + i, &mut scale)?;
+            map(&written.rows[k]).into(written.seen.rows_mut(i as usize..i as usize + 1)?)?;
             map(self.optimising.parameters()).into(&mut written.states[i as usize])?;
         }
         let seen = written.seen.rows(0..left as usize)?.to_host()?;
         let (mut epochs, mut best) = (Vec::with_capacity(left as usize), None);
+        let mut overflowed = false;
         for (i, row) in seen.chunks_exact(written.seen.ncols()).enumerate() {
+            let (row, sums) = row.split_at(written.scores);
+            overflowed = !all_finite(sums);
+            if overflowed {
+                break;
+            }
+            if self.scale.dynamic {
+                self.scale.after(true);
+            }
             let (loss, scores) = self.task.read(row);
             let this = Epoch { epoch: self.epoch + 1, loss, scores };
             (self.epoch, self.last) = (this.epoch, Some(scores));
@@ -201,8 +245,43 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
             let copy = map(&written.states[i]).eval()?;
             self.best = Some((best, Parameters::from_flat(self.model.layout(), copy)?));
         }
+        written.most = written.most.saturating_mul(2).min(written.states.len() as u32);
+        if overflowed {
+            written.most = 1;
+            epochs.push(self.overflow(written, (left, epochs.len() as u32), begun)?);
+        }
         self.parameters = self.current()?;
         Ok(epochs)
+    }
+    /// Tells the device to do an epoch, at a loss scale that goes on as after one without an overflow; which of the recordings it was.
+    fn replay_one(&mut self, written: &Written<B, T>, epoch: u32, scale: &mut LossScale) -> Result<usize, B::Error> {
+        let k = (self.optimising.steps() - written.steps) % 2;
+        let share = self.training.optimiser.schedule.factor(epoch, self.training.epochs);
+        let moved = epoch.wrapping_sub(written.first + k);
+        let draws = moved.wrapping_mul(draws_of_a_step(self.model.blocks().len() as u32));
+        written.recorder.replay(written.numbers[k as usize], &self.optimising.moment(draws, scale.value, share))?;
+        self.optimising.replayed();
+        if scale.dynamic {
+            scale.after(true);
+        }
+        Ok(k as usize)
+    }
+    /// The epoch after the `good` ones of those that were `done`, of which a gradient overflowed; the loss scale was `scale` before all of them.
+    fn overflow(&mut self, written: &Written<B, T>, (done, good): (u32, u32), mut scale: LossScale) -> Result<Epoch, B::Error> {
+        let Some(kept) = &written.kept else { return self.by_operations() };
+        // No handle but the optimiser's holds its arrays then, so that it goes on in those that the recordings name.
+        self.parameters = Parameters::from_flat(self.model.layout(), kept.parameters.clone())?;
+        self.optimising.go_back(done, kept)?;
+        for epoch in self.epoch + 1 - good..=self.epoch {
+            self.replay_one(written, epoch, &mut scale)?;
+        }
+        self.parameters = self.current()?;
+        let epoch = self.by_operations()?;
+        // A state that was kept is not the optimiser's, which replays write to.
+        if let Some((_, parameters)) = self.best.as_mut().filter(|(best, _)| best.epoch == epoch.epoch) {
+            *parameters = Parameters::from_flat(self.model.layout(), map(parameters.flat()).eval()?)?;
+        }
+        Ok(epoch)
     }
     /// The parameters that the optimiser is at.
     fn current(&self) -> Result<Parameters<B, T>, B::Error> {

@@ -1,16 +1,18 @@
 //! Operations that are written down once and done again and again as one: what a device is told once, it need not be told for every operation.
 
-use super::AdamSettings;
-
 /// What changes from one replay to the next. All else stays as it was when the operations were written down: operands, results, numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
     /// By how much the draws of every dropout have moved on, modulo 2^32.
     pub draws: u32,
-    /// The learning rate and the gradients' factor of a step of Adam; the rest is as it was.
-    pub adam: AdamSettings,
-    /// The number of that step, from 1.
-    pub step: u32,
+    /// The learning rate of a step of Adam or SGD. Their other settings are as they were.
+    pub rate: f64,
+    /// What such a step multiplies gradients by first.
+    pub gradient_factor: f64,
+    /// [`AdamSettings::corrections`](super::AdamSettings::corrections) of that step.
+    pub corrections: (f64, f64),
+    /// What the gradient of a cross entropy is multiplied by.
+    pub loss_scale: f64,
 }
 
 /// What writes operations of a backend down.

@@ -2,10 +2,10 @@
 
 use crate::Cuda;
 use bitgraph_gnn::{
-    Architecture, Course, Epoch, Features, Float, Method, Model, NodeTask, Nodes, Optimiser, Run, Runs, Schedule, Selection, Training,
-    train,
+    Architecture, Course, Epoch, Features, Float, Method, Model, NodeTask, Nodes, Optimiser, Progress, Run, Runs, Schedule, Selection,
+    Training, train,
 };
-use half::bf16;
+use half::{bf16, f16};
 
 const NODES: usize = 60;
 const COLUMNS: usize = 12;
@@ -17,6 +17,11 @@ fn own_device() -> Option<Cuda> {
 }
 
 fn task<T: Float>(cuda: &Cuda) -> NodeTask<Cuda, T> {
+    task_of(cuda, 15)
+}
+
+/// With so many training nodes.
+fn task_of<T: Float>(cuda: &Cuda, trained: u32) -> NodeTask<Cuda, T> {
     let pattern = super::pattern(
         NODES as u32,
         NODES as u32,
@@ -25,7 +30,7 @@ fn task<T: Float>(cuda: &Cuda) -> NodeTask<Cuda, T> {
     let elements: Vec<f32> = super::elements(NODES * COLUMNS, 3);
     let labels: Vec<i32> = (0..NODES).map(|v| (v % CLASSES) as i32).collect();
     let part = |from: u32| (from..from + 15).collect();
-    let split = Nodes { train: part(0), validation: part(15), test: part(30) };
+    let split = Nodes { train: (0..trained).collect(), validation: part(15), test: part(30) };
     NodeTask::new(&pattern, Features::dense(cuda, NODES, COLUMNS, &elements).unwrap(), &labels, CLASSES, &split).unwrap()
 }
 
@@ -99,6 +104,72 @@ fn replays_stop_where_operations_do() {
     }
     let plain = run.finish().map(|run| (run.epochs, run.diverged));
     assert_eq!(replayed.map_err(|e| e.to_string()), plain.map_err(|e| e.to_string()));
+}
+
+#[test]
+fn replayed_steps_of_sgd_are_those_of_operations() {
+    let Some(cuda) = own_device() else { return };
+    let sgd = |momentum, schedule| Optimiser { method: Method::Sgd { momentum }, rate: 0.05, schedule, ..training(1).optimiser };
+    let with = |optimiser, epochs| Training { optimiser, ..training(epochs) };
+    agrees::<f32>(&cuda, Architecture::Gcn, &with(sgd(0.9, Schedule::Cosine), 30));
+    agrees::<f64>(&cuda, Architecture::Sage, &with(sgd(0.5, Schedule::Steps { every: 5, factor: 0.7 }), 23));
+    agrees::<f16>(&cuda, Architecture::Gcn, &with(sgd(0.0, Schedule::Constant), 23));
+}
+
+#[test]
+fn replayed_epochs_of_halves_are_those_of_operations() {
+    let Some(cuda) = own_device() else { return };
+    for architecture in [Architecture::Gcn, Architecture::Sage, Architecture::Gat] {
+        agrees::<f16>(&cuda, architecture, &training(23));
+    }
+}
+
+/// Epochs of a run in f16 by operations, with the state after each, and the same by replays; the epochs whose gradients overflowed. Parameters
+/// begin `start` times as large.
+fn follows(cuda: &Cuda, architecture: Architecture, training: &Training, start: f32) -> Vec<usize> {
+    // The only training node has the whole gradient of the loss.
+    let (model, task) = (model::<f16>(architecture), task_of::<f16>(cuda, 1));
+    let begin = || {
+        let mut state = Run::new(&model, &task, training, 5).unwrap().state().unwrap();
+        state.parameters.iter_mut().for_each(|x| *x *= start);
+        state
+    };
+    let mut run = Run::resume(&model, &task, training, begin()).unwrap();
+    let (mut epochs, mut states) = (Vec::new(), vec![begin()]);
+    while !run.is_over() {
+        epochs.push(run.step().unwrap());
+        states.push(run.state().unwrap());
+    }
+    let progress = Progress { outcomes: Vec::new(), best: None, running: Some((begin(), 0.0)) };
+    let mut runs = Runs::resume(&model, &task, training, vec![5], progress).unwrap();
+    let mut found = Vec::new();
+    while let Some((_, epoch)) = runs.step().unwrap() {
+        found.push(epoch);
+        if let Some((state, _)) = runs.progress().unwrap().running {
+            assert_eq!(state, states[state.epoch as usize], "{architecture:?}: the state after epoch {}", state.epoch);
+        }
+    }
+    assert_eq!(found, epochs, "{architecture:?}");
+    assert!(matches!(runs.course(), Some(Course::Replayed(_))), "{architecture:?}: {:?}", runs.course());
+    (1..states.len()).filter(|&epoch| states[epoch].loss_scale.0 < states[epoch - 1].loss_scale.0).collect()
+}
+
+#[test]
+fn replays_follow_a_loss_scale_that_overflows() {
+    let Some(cuda) = own_device() else { return };
+    let with = |method, rate, epochs| {
+        let optimiser = Optimiser { method, rate, schedule: Schedule::Constant, ..training(1).optimiser };
+        Training { optimiser, loss_scale: 65536.0, ..training(epochs) }
+    };
+    // After 200 epochs without one, where the scale has doubled.
+    let overflows = follows(&cuda, Architecture::Sage, &with(Method::Adam, 1e-4, 226), 1.0);
+    assert!(overflows.iter().any(|epoch| *epoch > 200), "{overflows:?}");
+    let last = Training { selection: Selection::Last, ..with(Method::Sgd { momentum: 0.9 }, 1e-4, 226) };
+    let overflows = follows(&cuda, Architecture::GraphConv, &last, 1.0);
+    assert!(overflows.iter().any(|epoch| *epoch > 200), "{overflows:?}");
+    // Several times in a row, the first two before epochs are replayed.
+    let overflows = follows(&cuda, Architecture::Sage, &with(Method::Adam, 1e-3, 40), 8.0);
+    assert!(overflows.iter().any(|epoch| *epoch > 2), "{overflows:?}");
 }
 
 #[test]
