@@ -107,6 +107,26 @@ fn parts_are_kept_beside_the_data_and_made_again_where_damaged() {
     assert_eq!(std::fs::read(other.join(file.file_name().unwrap())).unwrap(), whole);
 }
 
+/// A recipe's factor is that of the features, wherever they are: of those that are 0 and 1, rows are what both ways divide by.
+#[test]
+fn streamed_features_are_multiplied_as_those_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("m.safetensors").display().to_string();
+    let line = "gnn train --data planted:600:3:150 --hidden 8 --epochs 6 --sampler clusters:16:4 --explain --json";
+    let (memory, streamed) = (bitgraph(line), bitgraph(&format!("{line} --stream --save {file}")));
+    for run in [&memory, &streamed] {
+        assert!(run.err.contains("features times 4.0"), "{}", run.err);
+    }
+    assert_eq!(runs(&memory.json()), runs(&streamed.json()));
+    // A run that goes on has the factor that it began with.
+    let further = |options: &str| runs(&bitgraph(&format!("gnn train --resume {file} --epochs 9 --json {options}")).json());
+    assert_eq!(further(""), further("--stream"));
+    // What the caller asks for is what is used.
+    let asked = bitgraph(&format!("{line} --stream --normalise row"));
+    assert!(!asked.err.contains("features times"), "{}", asked.err);
+    assert_ne!(runs(&memory.json()), runs(&asked.json()));
+}
+
 /// Batches of neighbours are drawn where the features are, on the host shim where there is one, and their numbers are those of the host's.
 #[test]
 fn batches_are_drawn_on_the_device() {
@@ -134,7 +154,7 @@ fn batches_are_drawn_on_the_device() {
     assert!(why.contains("batches are made in host memory: this was asked for"), "{why}");
     assert_eq!(runs(&drawn), runs(&made));
     let (_, streamed) = on_shim("--stream");
-    assert!(streamed.contains("batches are made in host memory: features are divided as they are gathered"), "{streamed}");
+    assert!(streamed.contains("batches are made in host memory: features are divided or multiplied as they are gathered"), "{streamed}");
     // Sparse features are gathered there, too.
     let sparse = format!("gnn train {SMALL} --model sage --sampler neighbours:3,2 --batch 30 --explain --json");
     let ((drawn, told), (made, _)) = (shim_of(&sparse, ""), shim_of(&sparse, "--draw-on-host"));

@@ -1,6 +1,6 @@
 //! Features that stay in host memory or in a mapped file, and go through a backend's memory a block of rows at a time.
 
-use crate::data::{self, Dataset, Normalise};
+use crate::data::{self, Dataset, Preparation};
 use crate::{Elsewhere, Error, Features, Float, NodeTask, refused};
 use bitgraph_tensor::{Dense, TensorBackend};
 use std::sync::Arc;
@@ -12,28 +12,29 @@ const BLOCK: usize = 64 << 20;
 pub struct Streamed<B> {
     backend: B,
     host: data::Features,
-    normalise: Normalise,
+    preparation: Preparation,
 }
 
 impl<B: TensorBackend> Streamed<B> {
-    /// Features that are divided as they are read: by the sums of rows, or by nothing.
+    /// Features that are prepared as they are read: divided by the sums of rows, or by nothing, and multiplied.
     ///
     /// # Errors
     /// [`Error::Combination`] for what needs all rows at once.
-    pub fn new(backend: &B, host: data::Features, normalise: Normalise) -> Result<Self, Error> {
-        if normalise.takes_columns() {
+    pub fn new(backend: &B, host: data::Features, preparation: impl Into<Preparation>) -> Result<Self, Error> {
+        let preparation = preparation.into();
+        if preparation.normalise().takes_columns() {
             let why = "it takes all rows of a column at once; divide by rows or by nothing";
             return Err(Error::Combination { what: "streamed features divided by the mean of their column", why });
         }
-        Ok(Self { backend: backend.clone(), host, normalise })
+        Ok(Self { backend: backend.clone(), host, preparation })
     }
     /// The task of split `k` of a data set whose features stay in host memory, or in the file that they are mapped from: for training on
     /// batches, and scores of the whole graph.
     ///
     /// # Errors
     /// As [`Streamed::new`] and [`Dataset::task`].
-    pub fn task<T: Float>(backend: &B, set: &Dataset, k: usize, normalise: Normalise) -> Result<NodeTask<B, T>, B::Error> {
-        let streamed = Self::new(backend, set.features().clone(), normalise).map_err(refused::<B>)?;
+    pub fn task<T: Float>(backend: &B, set: &Dataset, k: usize, preparation: impl Into<Preparation>) -> Result<NodeTask<B, T>, B::Error> {
+        let streamed = Self::new(backend, set.features().clone(), preparation).map_err(refused::<B>)?;
         set.task_with(Features::Streamed(Arc::new(streamed)), k)
     }
 }
@@ -52,7 +53,7 @@ impl<B: TensorBackend, T: Float> Elsewhere<B, T> for Streamed<B> {
         while first < rows {
             let last = rows.min(first + block_rows(columns));
             let nodes: Vec<u32> = (first as u32..last as u32).collect();
-            let block: Features<B, T> = self.host.select(&nodes).normalised(self.normalise).on(&self.backend)?;
+            let block: Features<B, T> = self.host.select(&nodes).prepared(self.preparation).on(&self.backend)?;
             block.times_into(weight, y.rows_mut(first..last)?)?;
             first = last;
         }

@@ -3,7 +3,7 @@
 use super::draws::induced;
 use super::saint::Saint;
 use super::{PartsRemark, Sampler, cache, neighbours};
-use crate::data::{Dataset, Features, Normalise};
+use crate::data::{Dataset, Features, Preparation};
 use crate::{Error, Graph, graph::HostGraph};
 use bitgraph_generate::Stream;
 use bitgraph_sparse::{Control, Csr};
@@ -79,7 +79,7 @@ pub struct Batches {
     settings: BatchSettings,
     graph: Csr,
     pub(super) features: Features,
-    pub(super) normalise: Normalise,
+    pub(super) preparation: Preparation,
     pub(super) labels: Vec<i32>,
     pub(super) classes: usize,
     train: Vec<u32>,
@@ -97,8 +97,8 @@ impl fmt::Debug for Batches {
 }
 
 impl Batches {
-    /// The batches of split `k`. Features of a batch are divided by what `normalise` says, which must not be columns: those have no sums in
-    /// a batch. Partitions are read from `cache` and kept there. O(entries), GraphSAINT's estimates, or METIS's time.
+    /// The batches of split `k`. Features of a batch are prepared as `preparation` says, which must not divide by columns: those have no sums
+    /// in a batch. Partitions are read from `cache` and kept there. O(entries), GraphSAINT's estimates, or METIS's time.
     ///
     /// # Errors
     /// [`Error::Size`] for a split that there is not, [`Error::Setting`], [`Error::Partition`]; [`Error::Combination`] for columns, or a
@@ -107,7 +107,7 @@ impl Batches {
         set: &Dataset,
         k: usize,
         settings: &BatchSettings,
-        normalise: Normalise,
+        preparation: impl Into<Preparation>,
         cache: Option<&Path>,
         control: &Control,
         tell: impl FnMut(&PartsRemark),
@@ -117,7 +117,8 @@ impl Batches {
         if settings.evaluate_every == 0 {
             return Err(Error::Setting { what: "the number of epochs between scores", found: 0.0, allowed: "1 or more" });
         }
-        if normalise.takes_columns() {
+        let preparation = preparation.into();
+        if preparation.normalise().takes_columns() {
             let why = "a batch does not have all rows of a column";
             return Err(Error::Combination { what: "features divided by the mean of their column as they are gathered", why });
         }
@@ -147,7 +148,7 @@ impl Batches {
             settings: settings.clone(),
             graph,
             features: set.features().clone(),
-            normalise,
+            preparation,
             labels: set.labels().of().to_vec(),
             classes: set.labels().classes(),
             train,
@@ -225,7 +226,7 @@ impl Batches {
     pub(super) fn by_neighbours(&self) -> Result<(&[u32], usize), &'static str> {
         match &self.plan {
             _ if self.on_host => Err("this was asked for"),
-            Plan::Neighbours { .. } if self.normalise != Normalise::None => Err("features are divided as they are gathered"),
+            Plan::Neighbours { .. } if !self.preparation.is_nothing() => Err("features are divided or multiplied as they are gathered"),
             Plan::Neighbours { fanouts, batch } => Ok((fanouts, *batch)),
             _ => Err("only those of neighbours can be drawn on a device"),
         }

@@ -39,7 +39,7 @@ impl Prepared {
                 shares[number * classes + batches.labels[v as usize] as usize] = share / largest;
             }
         }
-        let features = batches.features.select(&batch.nodes).normalised(batches.normalise);
+        let features = batches.features.select(&batch.nodes).prepared(batches.preparation);
         let (neighbours, longest) = batches.longest;
         Some(Self { graph: batch.host_graph().short_lived(neighbours), features, longest, classes, shares, largest })
     }

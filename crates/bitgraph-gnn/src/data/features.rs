@@ -1,6 +1,6 @@
 //! Features in host memory, as files hold them.
 
-use super::Result;
+use super::{Preparation, Result};
 use crate::Error;
 use bitgraph_sparse::{Buffer, Csr, Offsets};
 use bitgraph_tensor::TensorBackend;
@@ -149,10 +149,18 @@ impl Features {
     /// # Errors
     /// [`Error::Feature`] for a value that is not finite then.
     pub fn times(&self, factor: f32) -> Result<Self> {
-        let mut made = self.clone();
-        let (Stored::Dense { values, .. } | Stored::Sparse { values, .. }) = &mut made.0;
-        *values = values.iter().map(|v| v * factor).collect::<Vec<f32>>().into();
+        let made = self.clone().multiplied(factor);
         made.check_finite().map(|()| made)
+    }
+    fn multiplied(mut self, factor: f32) -> Self {
+        let (Stored::Dense { values, .. } | Stored::Sparse { values, .. }) = &mut self.0;
+        *values = values.iter().map(|v| v * factor).collect::<Vec<f32>>().into();
+        self
+    }
+    /// The features, which are some of those of the data set that the preparation is of, divided and multiplied. O(stored values).
+    pub(crate) fn prepared(&self, how: Preparation) -> Self {
+        let divided = self.normalised(how.normalise());
+        if how.factor() == 1.0 { divided } else { divided.multiplied(how.factor()) }
     }
     /// The features of some nodes, in this order; sparse ones stay so. O(their stored values).
     ///

@@ -26,6 +26,7 @@ pub(crate) use features::row_of;
 pub use features::{Features, Normalise};
 pub use graph_set::GraphSet;
 pub use planted::planted;
+pub use prepared::Preparation;
 pub use split::{Sizes, seeded};
 
 use bitgraph_generate::{Control, Generator};

@@ -8,6 +8,7 @@
 //! square below.
 
 use super::{Dataset, Features, Normalise, Result};
+use crate::Error;
 use bitgraph_sparse::Csr;
 
 /// The distance of means from which on features stay as they are.
@@ -19,7 +20,64 @@ const NODES: usize = 2048;
 const NEIGHBOURS: usize = 1024;
 const VALUES: usize = 1 << 27;
 
+/// What is done to features before they are used: they are divided, and then multiplied. Only [`Dataset::preparation`] multiplies: it has seen
+/// that values stay finite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preparation {
+    normalise: Normalise,
+    factor: f32,
+}
+
+impl Preparation {
+    /// What features are divided by.
+    #[must_use]
+    pub const fn normalise(&self) -> Normalise {
+        self.normalise
+    }
+    /// What they are multiplied by then.
+    #[must_use]
+    pub const fn factor(&self) -> f32 {
+        self.factor
+    }
+    /// Whether they stay as they are.
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::from(Normalise::None)
+    }
+}
+
+impl From<Normalise> for Preparation {
+    /// Features that are divided alone.
+    fn from(normalise: Normalise) -> Self {
+        Self { normalise, factor: 1.0 }
+    }
+}
+
 impl Dataset {
+    /// What [`Dataset::prepared`] does to the features, for those that stay where they are and go through it in parts. Where they are divided by
+    /// rows or by nothing, no more of them is in memory at once than those of a neighbourhood. O(stored values of up to 2048 neighbourhoods).
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a factor by which a value would not be finite.
+    pub fn preparation(&self, how: Normalise, factor: Option<f32>) -> Result<Preparation> {
+        let factor = factor.unwrap_or_else(|| {
+            factor_of(match how.takes_columns() {
+                true => distance(self.graph(), &self.features().normalised(how), Normalise::None),
+                false => distance(self.graph(), self.features(), how),
+            })
+        });
+        // What was divided by its row is at most 1, and the mean of a column may be far below a value.
+        let most = match how {
+            _ if factor == 1.0 => 0.0,
+            Normalise::Row | Normalise::ColumnThenRow => 1.0,
+            Normalise::None => most(self.features()),
+            Normalise::ColumnMeanNonzero => most(&self.features().normalised(how)),
+        };
+        if !(most * factor).is_finite() {
+            let allowed = "finite, and such that every feature times it is";
+            return Err(Error::Setting { what: "the factor of features", found: f64::from(factor), allowed }.into());
+        }
+        Ok(Preparation { normalise: how, factor })
+    }
     /// The same with features divided as `how` says, and then times `factor`. Without one it is 1 where the means of features over
     /// neighbourhoods are at least .08 apart (the root of the mean square of their distance from the mean of them all), and otherwise
     /// the square of .08 over that distance, at most 16. Returns the factor too, which a model that was trained with it needs again.
@@ -29,7 +87,7 @@ impl Dataset {
     /// As [`Dataset::new`], and [`Features::times`].
     pub fn prepared(self, how: Normalise, factor: Option<f32>) -> Result<(Self, f32)> {
         let features = self.features().normalised(how);
-        let factor = factor.unwrap_or_else(|| factor_of(distance(self.graph(), &features)));
+        let factor = factor.unwrap_or_else(|| factor_of(distance(self.graph(), &features, Normalise::None)));
         let features = if factor == 1.0 { features } else { features.times(factor)? };
         Ok((self.with_features(features)?, factor))
     }
@@ -39,8 +97,14 @@ fn factor_of(distance: f64) -> f32 {
     if distance > 0.0 && distance < APART { (APART / distance).powi(2).min(MOST) as f32 } else { 1.0 }
 }
 
-/// The distance of means over neighbourhoods, a node itself counted, from the mean of them all.
-fn distance(graph: &Csr, features: &Features) -> f64 {
+/// The largest magnitude of a value.
+fn most(features: &Features) -> f32 {
+    features.values().iter().fold(0.0, |most, x| most.max(x.abs()))
+}
+
+/// The distance of means over neighbourhoods, a node itself counted, from the mean of them all. Rows are divided as `how` says, a neighbourhood
+/// at a time.
+fn distance(graph: &Csr, features: &Features, how: Normalise) -> f64 {
     let (rows, columns) = features.shape();
     let each = (features.values().len() / rows.max(1)).max(1) * (graph.nnz() / rows.max(1) + 1) + columns;
     let looked = rows.min(NODES).min((VALUES / each).max(64));
@@ -50,14 +114,17 @@ fn distance(graph: &Csr, features: &Features) -> f64 {
         let v = k * rows / looked;
         let neighbours = graph.row(v);
         let step = neighbours.len().div_ceil(NEIGHBOURS).max(1);
-        let others = || neighbours.iter().step_by(step).map(|&u| u as usize).filter(|&u| u != v);
-        let share = 1.0 / (1 + others().count()) as f64;
+        let others = neighbours.iter().step_by(step).copied().filter(|&u| u as usize != v);
+        let heard: Vec<u32> = std::iter::once(v as u32).chain(others).collect();
+        let share = 1.0 / heard.len() as f64;
+        let divided = (how != Normalise::None).then(|| features.select(&heard).normalised(how));
         mean.fill(0.0);
-        for u in std::iter::once(v).chain(others()) {
-            match features.pattern() {
-                Some(pattern) => pattern.row_range(u).for_each(|e| mean[pattern.indices()[e] as usize] += f64::from(features.values()[e])),
+        for (i, &u) in heard.iter().enumerate() {
+            let (from, u) = divided.as_ref().map_or((features, u as usize), |divided| (divided, i));
+            match from.pattern() {
+                Some(pattern) => pattern.row_range(u).for_each(|e| mean[pattern.indices()[e] as usize] += f64::from(from.values()[e])),
                 None => {
-                    let row = &features.values()[u * columns..][..columns];
+                    let row = &from.values()[u * columns..][..columns];
                     mean.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
                 }
             }
@@ -109,7 +176,7 @@ mod tests {
             // Means over three neighbours of one feature each, of five: three thirds in every row, and a fifth in every column of their mean.
             let set = ring(50, 2, 5, sparse);
             let expected = (3.0f64 / 9.0 - 5.0 / 25.0).sqrt();
-            assert!((distance(set.graph(), set.features()) - expected).abs() < 1e-12);
+            assert!((distance(set.graph(), set.features(), Normalise::None) - expected).abs() < 1e-12);
         }
     }
     #[test]
@@ -119,7 +186,7 @@ mod tests {
             assert_eq!((factor, same.features().values().iter().sum::<f32>()), (1.0, 50.0));
             // 41 neighbours of 40 features: all the same but for one.
             let set = ring(400, 40, 40, sparse);
-            let apart = distance(set.graph(), set.features());
+            let apart = distance(set.graph(), set.features(), Normalise::None);
             assert!(apart < 0.03, "{apart}");
             let (more, factor) = set.clone().prepared(Normalise::None, None).unwrap();
             assert!(factor > 7.0 && factor <= 16.0, "{factor}");
@@ -130,6 +197,35 @@ mod tests {
             // Said, it is what is said.
             let (said, factor) = set.prepared(Normalise::None, Some(3.0)).unwrap();
             assert_eq!((factor, said.features().values().iter().sum::<f32>()), (3.0, 1200.0));
+        }
+    }
+    #[test]
+    fn preparations_of_parts_are_those_of_the_whole() {
+        for sparse in [false, true] {
+            let set = ring(400, 40, 40, sparse);
+            // Several values in a row, so that it is worth dividing.
+            let values = set.features().values().iter().enumerate().map(|(k, v)| v + (k % 7) as f32 / 8.0).collect::<Vec<f32>>();
+            let features = match set.features().pattern() {
+                Some(pattern) => Features::sparse(pattern.clone(), values),
+                None => Features::dense(400, 40, values),
+            };
+            let set = set.with_features(features.unwrap()).unwrap();
+            for how in [Normalise::None, Normalise::Row] {
+                for said in [None, Some(2.5)] {
+                    let (whole, factor) = set.clone().prepared(how, said).unwrap();
+                    let made = set.preparation(how, said).unwrap();
+                    assert_eq!((made.normalise(), made.factor()), (how, factor));
+                    assert!(factor > 1.0, "{factor}");
+                    let nodes = [399, 3, 17, 18, 3];
+                    assert_eq!(set.features().select(&nodes).prepared(made).values(), whole.features().select(&nodes).values(), "{how:?}");
+                }
+            }
+            let columns = Normalise::ColumnThenRow;
+            assert_eq!(set.preparation(columns, None).unwrap().factor(), set.clone().prepared(columns, None).unwrap().1);
+            for (how, factor) in [(Normalise::None, 3e38), (Normalise::Row, f32::INFINITY), (Normalise::ColumnMeanNonzero, f32::NAN)] {
+                let error = set.preparation(how, Some(factor)).unwrap_err().to_string();
+                assert!(error.contains("the factor of features"), "{error}");
+            }
         }
     }
     #[test]

@@ -2,7 +2,7 @@
 
 use bitgraph_cpu::Cpu;
 use bitgraph_gnn::batch::{Batch, BatchSettings, Batches, Sampler, partition};
-use bitgraph_gnn::data::{self, Dataset, Normalise};
+use bitgraph_gnn::data::{self, Dataset, Normalise, Preparation};
 use bitgraph_gnn::{
     Architecture, Checkpoint, Course, Epoch, Float, Model, NodeTask, Run, Runs, Shape, State, Streamed, Taught, Training, train,
 };
@@ -386,5 +386,21 @@ fn streamed_features_give_what_uploaded_ones_do() {
             assert!(apart < 1e-5 && a.best.epoch == b.best.epoch, "{}: {apart}", architecture.name());
         }
         assert!(Streamed::task::<f32>(&Cpu::new(), &set, 0, Normalise::ColumnMeanNonzero).is_err());
+        let columns = set.features().shape().1;
+        // Multiplied, too: every batch has the same bits.
+        let ((more, _), how) =
+            (set.clone().prepared(Normalise::Row, Some(5.0)).unwrap(), set.preparation(Normalise::Row, Some(5.0)).unwrap());
+        let model: Model<Cpu, f32> =
+            Architecture::Gcn.model(&Shape { hidden: 16, ..Architecture::Gcn.recipe(3).shape }, columns, 3).unwrap();
+        let losses = |task: &NodeTask<Cpu, f32>, set: &Dataset, how: Preparation| {
+            let made = Batches::new(set, 0, &settings("clusters:12:3"), how, None, &Control::default(), |_| ()).unwrap();
+            let training = Training { epochs: 3, batches: Some(Arc::new(made)), ..Architecture::Gcn.recipe(3).training };
+            let mut losses = Vec::new();
+            train(&model, task, &training, 1, |epoch| losses.push(epoch.loss)).unwrap();
+            losses
+        };
+        let uploaded = losses(&more.task(&Cpu::new(), 0).unwrap(), &more, Normalise::None.into());
+        assert_eq!(losses(&Streamed::task(&Cpu::new(), &set, 0, how).unwrap(), &set, how), uploaded);
+        assert_ne!(losses(&Streamed::task(&Cpu::new(), &set, 0, Normalise::Row).unwrap(), &set, Normalise::Row.into()), uploaded);
     }
 }

@@ -71,12 +71,15 @@ impl BatchArgs {
         }
         Ok(())
     }
-    /// The batches of a description's split. Those of streamed features are divided as they are gathered.
+    /// The batches of a description's split. Streamed features are prepared as they are gathered.
     pub fn make(&self, settings: &BatchSettings, description: &Description, set: &Dataset, reporter: &Reporter) -> Result<Batches> {
         let folder = self.cache.clone().or_else(|| beside(Path::new(&description.data)));
-        let normalise = if self.stream { description.normalise } else { Normalise::None };
+        let preparation = match self.stream {
+            true => set.preparation(description.normalise, Some(description.factor))?,
+            false => Normalise::None.into(),
+        };
         let control = reporter.running("sampling");
-        let made = Batches::new(set, description.split, settings, normalise, folder.as_deref(), &control, |remark| {
+        let made = Batches::new(set, description.split, settings, preparation, folder.as_deref(), &control, |remark| {
             reporter.tell(&remark.to_string());
         });
         reporter.check()?;

@@ -146,7 +146,7 @@ pub struct SettingsArgs {
     /// Stop a run after so many epochs without a better state
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..))]
     pub stale_epochs: Option<u32>,
-    /// What features are divided by: row (its sum), column (the mean of those that are not zero), column-row (one after the other) or none [default: column-row, and then times up to 16 where their means over neighbourhoods would lie close together (--explain says so); row with --stream; none for many graphs]
+    /// What features are divided by: row (its sum), column (the mean of those that are not zero), column-row (one after the other) or none [default: column-row, or row with --stream, and then times up to 16 where their means over neighbourhoods would lie close together (--explain says so); none for many graphs]
     #[arg(long, value_name = "WHICH", conflicts_with = "resume", value_parser = normalise_parser())]
     pub normalise: Option<Normalise>,
     /// Which split of the data set, from 0

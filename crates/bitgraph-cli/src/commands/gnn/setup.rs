@@ -25,7 +25,7 @@ pub struct Source<'a> {
     pub factor: Option<f32>,
     /// Which of its splits.
     pub split: usize,
-    /// Whether features stay where they are, and are divided as they are read.
+    /// Whether features stay where they are, and are divided and multiplied as they are read.
     pub streamed: bool,
 }
 
@@ -42,7 +42,8 @@ impl Source<'_> {
             return Err(Failure::usage(format_args!("{name}: there is no split {}; they are 0 to {last}", self.split)));
         }
         if self.streamed {
-            return Ok((set, 1.0));
+            let factor = set.preparation(self.normalise, self.factor)?.factor();
+            return Ok((set, factor));
         }
         Ok(set.prepared(self.normalise, self.factor)?)
     }
@@ -177,7 +178,10 @@ where
     B::Error: Into<Failure>,
 {
     let model = architecture.model(&d.shape, d.inputs, d.classes)?;
-    let task = if streamed { Streamed::task(backend, set, d.split, d.normalise) } else { set.task(backend, d.split) };
+    let task = match streamed {
+        true => Streamed::task(backend, set, d.split, set.preparation(d.normalise, Some(d.factor))?),
+        false => set.task(backend, d.split),
+    };
     Ok((model, task.map_err(Into::into)?))
 }
 
