@@ -1,5 +1,6 @@
 //! A run in one launch against the same run operation by operation.
 
+use super::LONG;
 use crate::Cuda;
 use crate::tensor::tests::device;
 use bitgraph_generate::Stream;
@@ -20,12 +21,23 @@ struct Case {
     dropout: [f64; 2],
     method: Method,
     directed: bool,
+    /// Of 1000 pairs of nodes of one class, and of two, how many are neighbours.
+    arcs: [u64; 2],
     /// Of graph attention, hidden heads and last ones, and the dropout of attention; a graph convolution without.
     heads: Option<([usize; 2], f64)>,
 }
 
-const CASE: Case =
-    Case { nodes: 150, columns: 40, classes: 3, hidden: 16, dropout: [0.5, 0.5], method: Method::Adam, directed: false, heads: None };
+const CASE: Case = Case {
+    nodes: 150,
+    columns: 40,
+    classes: 3,
+    hidden: 16,
+    dropout: [0.5, 0.5],
+    method: Method::Adam,
+    directed: false,
+    arcs: [60, 8],
+    heads: None,
+};
 const GAT: Case = Case { heads: Some(([4, 1], 0.5)), ..CASE };
 
 fn csr(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> bool) -> Csr {
@@ -38,18 +50,24 @@ fn csr(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> bool) -> Csr
 }
 
 impl Case {
+    fn pattern(&self) -> Csr {
+        let s = Stream::new(7, 5);
+        let random = |a: usize, b: usize| s.below((a * 10_000 + b) as u64, 1000);
+        let alike = |i: usize, j: usize| i % self.classes == j % self.classes;
+        let arc = |i: usize, j: usize| random(i, j) < self.arcs[usize::from(!alike(i, j))];
+        // A node that many hear from, and that hears from many; one alone, in a part of each kind.
+        let hub = |i: usize, j: usize| i == 1 || j == 1;
+        let alone = |i: usize| i.is_multiple_of(self.nodes / 4) && i > 0 || i == 7;
+        csr(self.nodes, self.nodes, |i, j| {
+            let near = if self.directed { arc(i, j) } else { arc(i.min(j), i.max(j)) };
+            i != j && (hub(i, j) || near) && !alone(i) && !alone(j)
+        })
+    }
     fn task(&self, cuda: &Cuda) -> NodeTask<Cuda, f32> {
         let s = Stream::new(7, 5);
         let random = |a: usize, b: usize| s.below((a * 10_000 + b) as u64, 1000);
         let alike = |i: usize, j: usize| i % self.classes == j % self.classes;
-        let arc = |i: usize, j: usize| random(i, j) < if alike(i, j) { 60 } else { 8 };
-        // A node that many hear from, and that hears from many; one alone, in a part of each kind.
-        let hub = |i: usize, j: usize| i == 1 || j == 1;
-        let alone = |i: usize| i.is_multiple_of(self.nodes / 4) && i > 0 || i == 7;
-        let pattern = csr(self.nodes, self.nodes, |i, j| {
-            let near = if self.directed { arc(i, j) } else { arc(i.min(j), i.max(j)) };
-            i != j && (hub(i, j) || near) && !alone(i) && !alone(j)
-        });
+        let pattern = self.pattern();
         // A column of every node, a column of none, a node without features.
         let features = csr(self.nodes, self.columns, |i, k| {
             i != 5 && k != 2 && (k == 0 || random(50_000 + i, k) < if alike(i, k) { 400 } else { 100 })
@@ -158,6 +176,22 @@ fn epochs_of_attention_agree_with_operations() {
     for case in cases {
         agrees(&cuda, &case, &case.training(20));
     }
+}
+
+/// Rows of scores on either side of the names from which on blocks share them, and more of those that are shared than blocks: the rest is a
+/// warp's each.
+#[test]
+fn rows_of_many_names_are_scored_by_blocks_or_by_warps() {
+    let Some(cuda) = device() else { return };
+    let case = Case { nodes: 400, arcs: [160, 40], ..CASE };
+    let pattern = case.pattern();
+    let names: Vec<usize> = (0..case.nodes).map(|v| pattern.degree(v) + 1).collect();
+    let (long, short) = (names.iter().filter(|n| **n >= LONG).count(), names.iter().filter(|n| **n < LONG).count());
+    let blocks = cuda.device().properties().sms as usize;
+    assert!(long > blocks && short > blocks, "{long} rows of {LONG} names or more, {short} of fewer, {blocks} blocks");
+    assert!([LONG - 1, LONG, LONG + 1].iter().all(|n| names.contains(n)), "{names:?}");
+    agrees(&cuda, &case, &case.training(8));
+    agrees(&cuda, &Case { directed: true, hidden: 40, ..case }, &case.training(4));
 }
 
 /// Every reason that is known before a launch.

@@ -197,3 +197,43 @@ impl Plan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitgraph_sparse::{Buffer, Csr, Offsets};
+
+    fn csr(rows: Vec<Vec<u32>>, columns: usize) -> Csr {
+        let mut offsets = vec![0];
+        rows.iter().for_each(|row| offsets.push(offsets[offsets.len() - 1] + row.len()));
+        Csr::new(rows.len(), columns, Offsets::from_usizes(&offsets), Buffer::from(rows.concat())).unwrap()
+    }
+
+    /// Nodes that hear from so many of those after them, which hear from none.
+    fn plan(heard: &[usize], blocks: usize) -> Plan {
+        let first = heard.len() as u32;
+        let others = heard.iter().copied().max().unwrap_or(0);
+        let mut rows: Vec<Vec<u32>> = heard.iter().map(|&count| (first..first + count as u32).collect()).collect();
+        rows.resize(heard.len() + others, Vec::new());
+        let n = rows.len();
+        let (adjacency, features) = (csr(rows, n), csr(vec![vec![0]; n], 1));
+        let nodes: Vec<u32> = (0..n as u32).collect();
+        let (values, labels) = (vec![1.0; n], vec![0; n]);
+        let parts = [&nodes[..1], &nodes[1..2], &nodes[2..]];
+        Plan::new(&Problem { adjacency: &adjacency, features: &features, values: &values, labels: &labels, parts }, &vec![1.0; n], blocks)
+            .unwrap()
+    }
+
+    /// A node is a name of its own row.
+    #[test]
+    fn blocks_share_the_longest_rows_one_each() {
+        let heard = [3, LONG - 2, LONG - 1, LONG, 5, 2 * LONG];
+        for (blocks, shared) in [(1, 1), (2, 2), (3, 3), (4, 3), (50, 3)] {
+            let plan = plan(&heard, blocks);
+            let names: Vec<u64> = plan.middle.begin.windows(2).map(|w| w[1] - w[0]).collect();
+            assert_eq!(plan.extent.long_rows, shared, "{blocks} blocks");
+            assert_eq!(names[..6], [2 * LONG + 1, LONG + 1, LONG, LONG - 1, 6, 4].map(|n| n as u64));
+        }
+        assert_eq!(plan(&[LONG - 2, 4, 4], 8).extent.long_rows, 0, "a row of one name less is a warp's");
+    }
+}
