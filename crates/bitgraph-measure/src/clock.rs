@@ -2,7 +2,7 @@
 //!
 //! Invariant: a GPU is kept at work until the host has given it what is timed; the host's rate of launching is no part of a single run.
 
-use bitgraph_cuda::device::{Device, Event, Observer, Stream};
+use bitgraph_cuda::device::{Device, Event, Observer, Recorder, Stream};
 use bitgraph_cuda::primitives::Pause;
 use bitgraph_cuda::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -145,14 +145,14 @@ impl Clock {
             None => self.run(work),
         }
     }
-    /// Seconds of one run of `work`, of as many as asked for. Work that is written down as a graph only launches kernels, whose arrays it
-    /// keeps.
+    /// Seconds of one run of `work`, of as many as asked for. Work that is written down as a graph crosses
+    /// neither to nor from the host.
     ///
     /// # Errors
     /// As [`Clock::run`]; the driver's, if the work cannot be written down.
     pub fn seconds_of<E: From<Error>>(&self, launches: Launches, mut work: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
         let mut all = || (0..launches.count()).try_for_each(|_| work());
-        let graph = match (&self.0, launches) {
+        let recorded = match (&self.0, launches) {
             (Some(own), Launches::Graph(_)) => {
                 let mut failed = None;
                 let mut work = || {
@@ -161,18 +161,18 @@ impl Clock {
                         Error::NotWritten
                     })
                 };
-                let written = own.device.stream().written(&mut work);
+                // Work may make its arrays anew: what it let go while it was written down is the recorder's.
+                let mut recorder = Recorder::new(&own.device)?;
+                let written = recorder.write(0, &mut work);
                 match failed {
                     Some(error) => return Err(error),
-                    None => written?,
+                    None => written?.map(|number| (recorder, number)),
                 }
             }
             _ => None,
         };
-        let timed = match graph {
-            #[allow(unsafe_code)]
-            // SAFETY: the work's arrays are its own, and it lives until the end of this call, which waits for the launches.
-            Some(graph) => self.whole(|| unsafe { graph.replay() }.map_err(E::from))?,
+        let timed = match recorded {
+            Some((recorder, number)) => self.whole(|| recorder.replay(number).map_err(E::from))?,
             None => self.whole(all)?,
         };
         Ok(timed.seconds / launches.count() as f64)

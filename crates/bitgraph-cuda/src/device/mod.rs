@@ -38,7 +38,7 @@ pub use observe::Observer;
 pub use parameters::{Parameters, parameters};
 pub use persistent::{GridState, HostLink};
 pub use recorder::Recorder;
-pub use stream::{Event, Stream, Written};
+pub use stream::{Event, Stream};
 pub use workspace::Workspace;
 
 use crate::{Error, Result};

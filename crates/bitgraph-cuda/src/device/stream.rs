@@ -4,7 +4,7 @@
 //! Work on one stream is done in the order it was given; work on two is not ordered but by events. A stream lives as long as any array that
 //! was made on it. What a kernel shares with others (its state, words for the host, memory used again) belongs to one stream.
 
-use super::driver::{Recording, Stamp, StreamHandle};
+use super::driver::{Stamp, StreamHandle};
 use super::observe::Observer;
 use super::persistent::Persistent;
 use super::recorder::Recorded;
@@ -118,15 +118,6 @@ impl Stream {
         let _pass = self.0.recorded.pass();
         self.0.shared.driver.wait(self.0.handle, event.stamp)
     }
-    /// Writes down the launches that `work` makes instead of doing them; nothing, and `work` is not called, where the device cannot.
-    /// What is written down only launches kernels: its arrays are there before, and stay until the last replay is done.
-    ///
-    /// # Errors
-    /// The work's; the driver's, if it holds what cannot be written down.
-    pub fn written(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Written>> {
-        let found = self.0.shared.driver.written(self.0.handle, work)?;
-        Ok(found.map(|recording| Written { stream: self.clone(), recording }))
-    }
     /// The driver's handle, for a library that works on it; none on the host shim. The device's context is current afterwards.
     ///
     /// # Errors
@@ -217,32 +208,5 @@ impl Drop for Event {
 impl std::fmt::Debug for Event {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Event({} of device {})", self.stamp.0, self.shared.ordinal)
-    }
-}
-
-/// Launches that are written down, to be given to the device as one.
-#[derive(Debug)]
-pub struct Written {
-    stream: Stream,
-    recording: Recording,
-}
-
-impl Written {
-    /// Gives them to the stream that they were written for.
-    ///
-    /// # Safety
-    /// The arrays that the launches name are all still there, and stay until the work is done.
-    ///
-    /// # Errors
-    /// The driver's.
-    #[allow(unsafe_code)]
-    pub unsafe fn replay(&self) -> Result<()> {
-        self.stream.0.shared.driver.replay(self.stream.0.handle, &self.recording)
-    }
-}
-
-impl Drop for Written {
-    fn drop(&mut self) {
-        self.stream.0.shared.driver.forget(&self.recording);
     }
 }
