@@ -1,4 +1,4 @@
-//! `cargo xtask shim`: the tests of the CUDA crate, every form of every algorithm among them, on the host shim.
+//! `cargo xtask shim`: the tests of the CUDA crate, every form of every algorithm among them, and of the command line with a GPU, on the host shim.
 //!
 //! Without it these tests pass over themselves where there is no GPU.
 //!
@@ -30,6 +30,9 @@ pub fn run(words: &[String]) -> Result<()> {
         program.run(&[], &filters, &variables)?;
     }
     if words.is_empty() {
+        for program in programs::of(build, "bitgraph-cli", &["gpu"], &[], &[])?.iter().filter(|program| program.target == "gpu") {
+            program.run(&[], &[], &variables)?;
+        }
         let launched = std::fs::read_to_string(&list).with_context(|| format!("cannot read {name}"))?;
         return all_launched(&launched.lines().collect());
     }
