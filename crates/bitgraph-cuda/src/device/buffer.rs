@@ -3,7 +3,7 @@
 //! Invariant: a buffer's memory is freed once, in the order of the stream, when the last clone goes.
 
 use super::driver::StreamHandle;
-use super::recorder::Pool;
+use super::recorder::{Pass, Pool};
 use super::{Device, Stream};
 use crate::Result;
 use bytemuck::{Pod, Zeroable};
@@ -208,7 +208,7 @@ impl<T: Pod> Buffer<T> {
     pub fn fill_bytes(&self, byte: u8) -> Result<()> {
         match &self.allocation {
             Some(a) => {
-                let _pass = a.device.stream().0.recorded.pass();
+                let _pass = Pass::new();
                 a.device.driver().fill(a.handle(), self.ptr().address(), byte, (self.len * size_of::<T>()) as u64)
             }
             None => Ok(()),
@@ -237,7 +237,7 @@ impl<T: Pod> Buffer<T> {
         self.check(&(offset..offset + from.len))?;
         match &self.allocation {
             Some(a) if from.len > 0 => {
-                let _pass = a.device.stream().0.recorded.pass();
+                let _pass = Pass::new();
                 let (to, bytes) = (self.ptr().offset(offset).address(), (from.len * size_of::<T>()) as u64);
                 a.device.driver().copy(a.handle(), to, from.ptr().address(), bytes)
             }

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::driver::{Driver, FunctionHandle, ModuleHandle};
+use super::recorder::Pass;
 use super::{Device, Parameters, Shape, lock};
 use crate::{Error, Result};
 use bitgraph_kernels::Struct;
@@ -74,6 +75,8 @@ impl Device {
     }
     /// The entry of a kernel. Where memory is short, that which is kept for later is given up first.
     fn function(&self, module: &str, kernel: &str, wanted: Option<&Struct>, load: &mut Load<'_>) -> Result<FunctionHandle> {
+        // Code is loaded between recordings: what the driver does for it can make one void.
+        let _pass = Pass::new();
         let mut find = || self.module(module, load).and_then(|handle| self.driver().function(handle, module, kernel, wanted));
         match find() {
             Err(Error::OutOfMemory { .. }) => {
@@ -134,7 +137,7 @@ impl Device {
             return Ok(());
         }
         let bytes = bytemuck::bytes_of(parameters);
-        let _pass = self.stream().0.recorded.pass();
+        let _pass = Pass::new();
         // SAFETY: the caller's promises are the driver's.
         unsafe { self.driver().launch(self.stream().0.handle, kernel.loaded.function, &kernel.loaded.name, shape, bytes) }
     }

@@ -37,6 +37,7 @@ pub use kernel::Kernel;
 pub use observe::Observer;
 pub use parameters::{Parameters, parameters};
 pub use persistent::{GridState, HostLink};
+use recorder::Pass;
 pub use recorder::Recorder;
 pub use stream::{Event, Stream};
 pub use workspace::Workspace;
@@ -49,7 +50,7 @@ use kernel::Loaded;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLockReadGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use stream::Queue;
 
 /// A GPU, or the host shim in its place, and one stream of it. Cheap to clone.
@@ -200,10 +201,9 @@ impl Device {
         Crossings { uploads: shared.uploads.load(Ordering::Relaxed), downloads: shared.downloads.load(Ordering::Relaxed) }
     }
     /// What a copy between host and device holds meanwhile; refused while work is written down.
-    fn crosses(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
-        let recorded = &self.stream.0.recorded;
-        recorded.refuse("a copy between host and device")?;
-        Ok(recorded.pass())
+    fn crosses(&self) -> Result<Pass> {
+        self.stream.0.recorded.refuse("a copy between host and device")?;
+        Ok(Pass::new())
     }
     fn count_upload(&self) {
         self.shared().uploads.fetch_add(1, Ordering::Relaxed);
@@ -249,7 +249,7 @@ impl Device {
     fn reserve(&self, bytes: u64, what: &'static str) -> Result<u64> {
         let (queue, shared) = (&self.stream.0, self.shared());
         let take = || {
-            let _pass = queue.recorded.pass();
+            let _pass = Pass::new();
             let kept = lock(&queue.recycled).take(bytes);
             kept.map_or_else(|| shared.driver.allocate(queue.handle, bytes, what), Ok)
         };
@@ -266,7 +266,7 @@ impl Device {
     /// Gives the memory that streams keep for later back to the device, and waits until it is there.
     pub(super) fn give_up_recycled(&self) -> Result<()> {
         for queue in self.streams().into_iter().filter(|queue| !queue.recorded.is_written()) {
-            let _pass = queue.recorded.pass();
+            let _pass = Pass::new();
             for (address, bytes) in lock(&queue.recycled).drain() {
                 self.driver().release(queue.handle, address, bytes);
             }
@@ -276,7 +276,7 @@ impl Device {
     }
     fn release(&self, address: u64, bytes: u64) {
         let queue = &self.stream.0;
-        let _pass = queue.recorded.pass();
+        let _pass = Pass::new();
         // The shim checks memory when it is released.
         let kept = queue.recorded.puts_off(address, bytes) || (!self.properties().emulated && lock(&queue.recycled).keep(bytes, address));
         if !kept {

@@ -5,6 +5,7 @@
 
 use super::claim::Claim;
 use super::driver::{Driver, Mode, StreamHandle};
+use super::recorder::Pass;
 use super::{Device, DevicePtr, Kernel, Parameters, Shape, lock, parameters};
 use crate::{Error, Result};
 use bitgraph_backend::{Control, Error as Base};
@@ -52,8 +53,8 @@ const PROGRESS_WORD: usize = 32;
 impl Persistent {
     fn new(device: &Device) -> Result<Self> {
         let (driver, stream) = (device.driver(), device.stream().0.handle);
+        let _pass = Pass::new();
         let words = driver.pinned(PINNED_BYTES)?.cast();
-        let _pass = device.stream().0.recorded.pass();
         match driver.allocate(stream, STATE_BYTES, "the state of a kernel") {
             Ok(state) => Ok(Self { state, words }),
             Err(error) => {
@@ -91,7 +92,7 @@ impl Device {
     pub fn warm_up(&self) -> Result<()> {
         let (driver, stream, copied) = (self.driver(), self.stream().0.handle, COPIED_BYTES as u64);
         let bytes = if self.properties().emulated { 2 * copied } else { POOL_BYTES };
-        let pass = self.stream().0.recorded.pass();
+        let pass = Pass::new();
         if let Ok(address) = driver.allocate(stream, bytes, "the memory pool") {
             let mut host = vec![0; COPIED_BYTES];
             let copies = driver
@@ -155,7 +156,7 @@ impl Device {
         shared.word(0).store(0, Ordering::Release);
         shared.word(PROGRESS_WORD).store(0, Ordering::Release);
         {
-            let _pass = self.stream().0.recorded.pass();
+            let _pass = Pass::new();
             self.driver().fill(self.stream().0.handle, shared.state, 0, STATE_BYTES)?;
         }
         launch(DevicePtr::new(shared.state), link)?;
@@ -173,7 +174,7 @@ impl Device {
     }
     fn state_of(&self, shared: &Persistent) -> Result<GridState> {
         let mut state = GridState::zeroed();
-        let _pass = self.stream().0.recorded.pass();
+        let _pass = Pass::new();
         self.driver().download(self.stream().0.handle, bytemuck::bytes_of_mut(&mut state), shared.state)?;
         Ok(state)
     }

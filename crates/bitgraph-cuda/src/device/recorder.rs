@@ -10,9 +10,10 @@ use super::buffer::Allocation;
 use super::driver::{Driver, Recording, StreamHandle};
 use super::{Device, Shared, Stream, lock};
 use crate::{Error, Result};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Memory that work is done in again and again.
 pub(super) struct Pool {
@@ -74,6 +75,8 @@ impl Pool {
     }
     pub fn take(&self, bytes: u64, what: &'static str) -> Result<u64> {
         let (wanted, slab) = self.rounded(bytes);
+        // Before the list is held: who writes down may give something back to it.
+        let _pass = Pass::new();
         let mut blocks = lock(&self.blocks);
         if let Some(address) = blocks.take(wanted, self.driver().properties().emulated) {
             return Ok(address);
@@ -104,6 +107,7 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         let queue = &self.work.0;
+        let _pass = Pass::new();
         for (address, bytes) in std::mem::take(&mut lock(&self.blocks).all) {
             // The last array may go while the device still works on it.
             if !queue.recorded.puts_off(address, bytes) {
@@ -124,8 +128,6 @@ pub(super) struct Recorded {
     thread: AtomicU64,
     /// That thread while its work is written down.
     writer: AtomicU64,
-    /// Held by the writer, and for moments by others that use the stream.
-    gate: RwLock<()>,
     now: Mutex<Now>,
 }
 
@@ -140,6 +142,56 @@ struct Now {
     moment: u64,
 }
 
+/// Held by whoever writes down, and for moments by others that use a stream: not of one device alone, for what a thread gives to other streams meanwhile,
+/// and two that write down at a time, made libraries' calls fail and their recordings void.
+static GATE: RwLock<()> = RwLock::new(());
+
+thread_local! {
+    /// How often the calling thread has passed the gate and is not back.
+    static PASSES: Cell<u32> = const { Cell::new(0) };
+    /// Whether the calling thread writes down, on any stream.
+    static WRITES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Held while a stream is given work: no other thread writes down meanwhile.
+pub(super) struct Pass {
+    _gate: Option<RwLockReadGuard<'static, ()>>,
+}
+
+impl Pass {
+    /// Waits while another thread writes down.
+    pub fn new() -> Self {
+        // A thread that asks again could wait for one that waits for it.
+        let free = PASSES.replace(PASSES.get() + 1) == 0 && !WRITES.get();
+        Self { _gate: free.then(|| GATE.read().unwrap_or_else(PoisonError::into_inner)) }
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        PASSES.set(PASSES.get() - 1);
+    }
+}
+
+/// Keeps others from streams while the calling thread writes down.
+struct Alone {
+    _gate: RwLockWriteGuard<'static, ()>,
+}
+
+impl Alone {
+    fn new() -> Self {
+        let gate = GATE.write().unwrap_or_else(PoisonError::into_inner);
+        WRITES.set(true);
+        Self { _gate: gate }
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        WRITES.set(false);
+    }
+}
+
 /// A number of the calling thread, above 0.
 fn this_thread() -> u64 {
     static THREADS: AtomicU64 = AtomicU64::new(1);
@@ -148,10 +200,6 @@ fn this_thread() -> u64 {
 }
 
 impl Recorded {
-    /// Waits while another thread writes down; to be held while the stream is given work.
-    pub fn pass(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        if self.is_written() { None } else { Some(self.gate.read().unwrap_or_else(PoisonError::into_inner)) }
-    }
     /// Whether the calling thread writes down what it does.
     pub fn is_written(&self) -> bool {
         let writer = self.writer.load(Ordering::Acquire);
@@ -218,6 +266,7 @@ impl Recorder {
     /// # Errors
     /// The driver's.
     pub fn new(device: &Device) -> Result<Self> {
+        let _pass = Pass::new();
         let stream = device.driver().open_stream()?;
         let pool = Arc::new(Pool { work: device.stream().clone(), stream, blocks: Mutex::default() });
         Ok(Self { stream: device.stream().clone(), recordings: Vec::new(), held: Vec::new(), pool })
@@ -249,7 +298,7 @@ impl Recorder {
         let recorded = &stream.0.recorded;
         let recording = {
             let _ended = self.begin(moment);
-            let _alone = recorded.gate.write().unwrap_or_else(PoisonError::into_inner);
+            let _alone = Alone::new();
             driver.written(stream.0.handle, &mut || {
                 recorded.writer.store(this_thread(), Ordering::Release);
                 let done = work();
@@ -262,6 +311,7 @@ impl Recorder {
             (std::mem::take(&mut now.held), std::mem::take(&mut now.late))
         };
         self.held.extend(held);
+        let _pass = Pass::new();
         for (address, bytes) in late {
             driver.release(stream.0.handle, address, bytes);
         }
@@ -275,7 +325,7 @@ impl Recorder {
     /// The driver's; [`Error::NotWritten`] for another number.
     pub fn replay(&self, number: usize) -> Result<()> {
         let recording = self.recordings.get(number).ok_or(Error::NotWritten)?;
-        let _pass = self.stream.0.recorded.pass();
+        let _pass = Pass::new();
         self.stream.0.shared.driver.replay(self.stream.0.handle, recording)
     }
 }
@@ -283,6 +333,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         let driver = self.stream.0.shared.driver.as_ref();
+        let _pass = Pass::new();
         // What is at work names memory that goes now; an error of it has been told, or will be.
         let _ = driver.synchronize(self.stream.0.handle);
         self.recordings.iter().for_each(|recording| driver.forget(recording));

@@ -7,7 +7,7 @@
 use super::driver::{Stamp, StreamHandle};
 use super::observe::Observer;
 use super::persistent::Persistent;
-use super::recorder::Recorded;
+use super::recorder::{Pass, Recorded};
 use super::recycle::Recycled;
 use super::{Shared, lock};
 use crate::{Error, Result};
@@ -34,6 +34,7 @@ pub(super) struct Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         let driver = self.shared.driver.as_ref();
+        let _pass = Pass::new();
         for (address, bytes) in lock(&self.recycled).drain() {
             driver.release(self.handle, address, bytes);
         }
@@ -80,7 +81,7 @@ impl Stream {
     /// Whatever went wrong in it.
     pub fn synchronize(&self) -> Result<()> {
         self.0.recorded.refuse("waiting for a stream")?;
-        let _pass = self.0.recorded.pass();
+        let _pass = Pass::new();
         self.0.shared.driver.synchronize(self.0.handle)
     }
     /// Whether all work given to this stream so far is done.
@@ -89,7 +90,7 @@ impl Stream {
     /// Whatever went wrong in it.
     pub fn is_idle(&self) -> Result<bool> {
         self.0.recorded.refuse("asking what a stream does")?;
-        let _pass = self.0.recorded.pass();
+        let _pass = Pass::new();
         self.0.shared.driver.finished(self.0.handle)
     }
     /// Marks the end of the work given so far.
@@ -104,7 +105,7 @@ impl Stream {
         };
         let event = Event { shared: self.0.shared.clone(), stamp };
         self.0.recorded.refuse("an event")?;
-        let _pass = self.0.recorded.pass();
+        let _pass = Pass::new();
         self.0.shared.driver.record(self.0.handle, stamp)?;
         Ok(event)
     }
@@ -115,7 +116,7 @@ impl Stream {
     pub fn wait_for(&self, event: &Event) -> Result<()> {
         self.same_device(&event.shared)?;
         self.0.recorded.refuse("waiting for an event")?;
-        let _pass = self.0.recorded.pass();
+        let _pass = Pass::new();
         self.0.shared.driver.wait(self.0.handle, event.stamp)
     }
     /// The driver's handle, for a library that works on it; none on the host shim. The device's context is current afterwards.
