@@ -55,8 +55,8 @@ fn bench_on_the_shim() {
     assert_eq!((&report["backend"], &report["device"]["name"]), (&"cuda".into(), &"host shim".into()));
     assert!(report["device"]["copy_gb_per_s"].as_f64().unwrap() > 0.0);
     let results = report["results"].as_array().unwrap();
-    // Six formats and the planner's choice of seven operations, and the product in the layout for many passes where that is another.
-    assert!((7 * 7..=7 * 7 + 1).contains(&results.len()), "{}", results.len());
+    // Six formats and the planner's choice of seven operations; for many passes of so small a graph it chooses the same.
+    assert_eq!(results.len(), 7 * 7);
     for r in results {
         assert_eq!(r["seconds"].as_array().unwrap().len(), 2);
         assert!(r["of_limit"].as_f64().unwrap() > 0.0, "{r}");

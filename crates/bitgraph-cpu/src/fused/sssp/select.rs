@@ -74,7 +74,7 @@ const FREE_LEVEL: f64 = 1500.0;
 const PAIR_LEVEL: f64 = 16_384.0;
 
 /// Arcs a vertex from which rows of any weights are worth sorting, where graphs are a short way across: with one, two and sixteen threads graphs of 28 to
-/// 1000 took .15 to .95 times as long over sorted rows as over CSR, and others of 10 to 20 1.05 to 1.6 times.
+/// 1000 took .15 to 1.05 times as long over sorted rows as over CSR, and others of 10 to 20 1.05 to 1.6 times.
 pub(super) const SORTED_DEGREE: f64 = 24.0;
 
 /// Whether several threads search packed rows at will.

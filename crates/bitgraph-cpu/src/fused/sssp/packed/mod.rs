@@ -49,8 +49,8 @@ const FREE_ENTRIES: usize = 1 << 16;
 /// log2 of how much wider their buckets are over rows of a fixed length than those of one thread, which works off one after the other.
 const WIDER: u32 = 3;
 /// Threads from which on the buckets of those who do not wait for each other are a whole horizon wide, and not half of one, where a search takes many levels:
-/// with eight and sixteen, triangulations, geometric graphs and census tracts took .80 to .98 of the time so, and stencils .97 to 1.05 times; with four, .9
-/// to 1.1 times. Graphs a short way across took 1.03 to 1.2 times with sixteen.
+/// with eight and sixteen, triangulations, geometric graphs and census tracts took .80 to .98 of the time so, and roads and stencils .97 to 1.05 times; with
+/// four, .86 to 1.14 times. Graphs a short way across took 1.03 to 1.2 times with sixteen.
 const WHOLE_CREW: usize = 8;
 /// Threads from which on a crew searches. Two, who lowered each other's distances, took 1.1 to 1.5 times as long as one thread on Kronecker,
 /// uniform and social graphs, grids and stencils; two that own the vertices in turns .7 to .8 times on those that are no grids.
